@@ -1,0 +1,97 @@
+/** The port to machine providers: what `provision` and `gc` ask of a cloud, in terms that every cloud has. */
+
+import type { ManagedProvider, ProxyRef } from './proxy.ts';
+
+/** `unknown` is a state that the provider has and we do not know: nothing is concluded from it. */
+export type MachineState =
+  'creating' | 'running' | 'stopping' | 'stopped' | 'suspended' | 'repairing' | 'failed' | 'unknown';
+
+/** A machine as the provider shows it now. */
+export interface Machine {
+  readonly name: string;
+  /** Empty where the provider has no zones. */
+  readonly zone: string;
+  /** The provider's unique id: two machines never share one, even under one name. */
+  readonly instanceId: string;
+  /** `gce://project/zone/name` or `pod://namespace/name`. */
+  readonly providerID: string;
+  readonly state: MachineState;
+  /** The address that clients connect to; absent while there is none. */
+  readonly address?: string;
+  /** Who made it, as its labels say; absent where a label is missing. */
+  readonly installation?: string;
+  readonly uid?: string;
+  readonly hash?: string;
+  /** Milliseconds; undefined when the provider's time could not be read. */
+  readonly createdAt?: number;
+  /** Why it is not running, in the provider's words. */
+  readonly detail?: string;
+}
+
+/** What a machine is made from, Secrets resolved. Never logged, stored or put into a message. */
+export interface MachineSpec {
+  readonly ref: ProxyRef;
+  readonly name: string;
+  readonly hash: string;
+  readonly port: number;
+  readonly userData?: string;
+  readonly credentials?: { readonly username: string; readonly password: string };
+  readonly gcp?: {
+    readonly machineType: string;
+    readonly image: string;
+    readonly subnetwork: string;
+    readonly externalIP: 'Ephemeral' | 'None';
+    readonly provisioningModel: 'Standard' | 'Spot';
+  };
+}
+
+/** A running operation at the provider. */
+export interface OperationRef {
+  readonly zone: string;
+  readonly name: string;
+}
+
+/** The end of an operation. A failed one carries the provider's own code and text. */
+export type OperationResult =
+  | { readonly kind: 'succeeded' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'unknown' }
+  | {
+      readonly kind: 'failed';
+      readonly behaviour: FailureBehaviour;
+      readonly code: string;
+      readonly message: string;
+    };
+
+/** What a provider's refusal asks of us: another zone, patience, a person, or a retry. */
+export type FailureBehaviour =
+  'CapacityUnavailable' | 'QuotaExceeded' | 'InvalidSpec' | 'Conflict' | 'Transient';
+
+/** All machines of this installation, and the zones that could not be seen: those are unknown, never empty. */
+export interface FleetListing {
+  readonly machines: readonly Machine[];
+  readonly unknownZones: readonly string[];
+  /** True when even the list of zones is not complete: nothing may be concluded from absence. */
+  readonly partial: boolean;
+}
+
+/**
+ * One provider. Calls throw a `SystemError` whose code names the behaviour; absence that the provider states plainly is
+ * `undefined`, an outage never is.
+ */
+export interface MachineProvider {
+  readonly name: ManagedProvider;
+  /** One live read by name and zone; `undefined` only for a plain "not found". */
+  get(name: string, zone: string): Promise<Machine | undefined>;
+  /** Sends one create call with identity in it. An existing name throws `Conflict`: read it and adopt it or leave it. */
+  create(spec: MachineSpec, zone: string, requestId: string): Promise<OperationRef>;
+  /** Sends one delete call for exactly this machine; a machine that is gone already resolves to `undefined`. */
+  delete(machine: Machine): Promise<OperationRef | undefined>;
+  /** Starts a stopped machine again. */
+  start(machine: Machine): Promise<OperationRef>;
+  /** Waits until the operation has ended or `signal` aborts (then `running`). */
+  wait(operation: OperationRef, signal: AbortSignal): Promise<OperationResult>;
+  /** Every machine that carries this installation's identity, in all zones, all pages. */
+  list(): Promise<FleetListing>;
+  close(): Promise<void>;
+}

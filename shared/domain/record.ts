@@ -1,0 +1,78 @@
+/** The record `proxies/{uid}`: what is published, what was asked of the cloud, and when somebody must look again. */
+
+import type { Endpoint } from './endpoint.ts';
+import type { HealthCheck, ProviderName, ProxyRef } from './proxy.ts';
+import type { Verdict } from './verdict.ts';
+
+/**
+ * A machine that was, or may have been, asked of the provider. Written before the first create call, so that no crash can
+ * leave a machine that nobody knows of.
+ */
+export interface MachineIntent {
+  readonly name: string;
+  readonly hash: string;
+  readonly incarnation: number;
+  /** Every zone in which a create call may have been sent, in that order. */
+  readonly zones: readonly string[];
+  /** The provider's unique id, once the machine was seen; another id under the same name is another machine. */
+  readonly instanceId?: string;
+  /** Set when a delete call was accepted; from then on the machine is only watched. Milliseconds. */
+  readonly deleteRequestedAt?: number;
+  /** The newest create operation, for a pass that comes after a crash or a long wait. */
+  readonly operation?: { readonly zone: string; readonly name: string; readonly startedAt: number };
+  /** Zones that refused for lack of capacity, and when they may be asked again. Milliseconds. */
+  readonly exhausted?: Readonly<Record<string, number>>;
+}
+
+/** An endpoint with its own verdict and, for managed ones, the machine behind it. */
+export interface Publication {
+  readonly endpoint: Endpoint;
+  readonly verdict: Verdict;
+  readonly publishedAt: number;
+  /** `MachineIntent.name`; absent for External. */
+  readonly machine?: string;
+  readonly zone?: string;
+  readonly providerID?: string;
+  /** True where the exit address must be the machine's own (gcp with an ephemeral address). */
+  readonly ownExit?: boolean;
+}
+
+/** An endpoint that takes no new lease and goes when its leases have ended, `until` (ms) at the latest. */
+export interface DrainingPublication extends Publication {
+  readonly until: number;
+}
+
+export interface ProxyRecord {
+  readonly ref: ProxyRef;
+  readonly installation: string;
+  readonly provider: ProviderName;
+  /** Generation of the Proxy whose spec the fields below repeat. */
+  readonly generation: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly maxLeases: number;
+  readonly cordoned: boolean;
+  readonly deleting: boolean;
+  readonly drainTimeoutSeconds: number;
+  readonly healthCheck: HealthCheck;
+  /** The endpoint that leases are granted on. */
+  readonly serving?: Publication;
+  /** The endpoint that is to replace it once it is healthy. */
+  readonly candidate?: Publication;
+  readonly draining: readonly DrainingPublication[];
+  readonly machines: readonly MachineIntent[];
+  /** The highest incarnation that was ever recorded; never falls. */
+  readonly incarnation: number;
+  /** When gc must nudge `provision` at the latest; absent = converged. Milliseconds. */
+  readonly wakeAt?: number;
+  /** Why the record waits, for people. */
+  readonly wakeReason?: string;
+  /** A tombstone: the Proxy is gone, nothing is published. */
+  readonly gone: boolean;
+}
+
+/** Every published endpoint of a record: what health probes and what gc compares with machines. */
+export const publications = (record: ProxyRecord): readonly Publication[] => [
+  ...(record.serving ? [record.serving] : []),
+  ...(record.candidate ? [record.candidate] : []),
+  ...record.draining,
+];

@@ -1,0 +1,137 @@
+/**
+ * The records `proxies/{uid}` with their gates in `leases/{uid}`. A record and its gate are only ever written together:
+ * the record under the version that was read, the gate by field mask, so that no withdrawal can be half done.
+ */
+
+import {
+  FieldValue,
+  type Timestamp,
+  type DocumentSnapshot,
+  type Firestore,
+  type Query,
+} from '@google-cloud/firestore';
+
+import { SystemError } from '#shared/app/errors.ts';
+import { gateOf } from '#shared/domain/gate.ts';
+import { publications, type ProxyRecord } from '#shared/domain/record.ts';
+
+import { firestoreCall } from './client.ts';
+import { recordSchema } from './record-schema.ts';
+
+/** The version that a write is judged against; opaque to callers. */
+export interface Version {
+  readonly updateTime: Timestamp;
+}
+
+/** A record as it was read. `readTime` is the server's clock in milliseconds. */
+export interface StoredRecord {
+  readonly record: ProxyRecord;
+  readonly version: Version;
+  readonly readTime: number;
+}
+
+/** Query fields beside the record itself, which is exempt from indexing. */
+const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
+  record,
+  gone: record.gone,
+  installation: record.installation,
+  probed: publications(record).length > 0,
+  wakeAt: record.wakeAt ?? null,
+  changedAt: FieldValue.serverTimestamp(),
+});
+
+const tryStored = (snapshot: DocumentSnapshot): StoredRecord | undefined => {
+  const parsed = recordSchema.safeParse(snapshot.get('record'));
+  return parsed.success && snapshot.updateTime
+    ? {
+        record: parsed.data,
+        version: { updateTime: snapshot.updateTime },
+        readTime: snapshot.readTime.toMillis(),
+      }
+    : undefined;
+};
+
+/** What a query found. One document that cannot be read hides no other, and is not taken for absent either. */
+export interface Selection {
+  readonly records: readonly StoredRecord[];
+  /** UIDs of documents that are there but not readable. */
+  readonly unreadable: readonly string[];
+}
+
+const select = async (what: string, query: Query): Promise<Selection> => {
+  const { docs } = await firestoreCall(what, () => query.get());
+  const records: StoredRecord[] = [];
+  const unreadable: string[] = [];
+  for (const snapshot of docs) {
+    const read = tryStored(snapshot);
+    if (read) records.push(read);
+    else unreadable.push(snapshot.id);
+  }
+  return { records, unreadable };
+};
+
+export type RecordStore = ReturnType<typeof recordStore>;
+
+export const recordStore = (db: Firestore) => {
+  const proxies = db.collection('proxies');
+  const leases = db.collection('leases');
+
+  return {
+    /** `undefined` when there is none. */
+    async read(uid: string): Promise<StoredRecord | undefined> {
+      const snapshot = await firestoreCall(`read record ${uid}`, () => proxies.doc(uid).get());
+      if (!snapshot.exists) return undefined;
+      const read = tryStored(snapshot);
+      if (!read) throw new SystemError('InvalidSpec', `Firestore: record ${uid} is not readable`);
+      return read;
+    },
+
+    /** First write of a proxy: the record and its lease document. Throws `Conflict` when either exists. */
+    async create(record: ProxyRecord): Promise<Version> {
+      const batch = db.batch();
+      batch.create(proxies.doc(record.ref.uid), documentOf(record));
+      batch.create(leases.doc(record.ref.uid), {
+        gate: gateOf(record),
+        freeAt: 0,
+        leases: {},
+        ended: [],
+        fence: 0,
+        holders: [],
+      });
+      const [result] = await firestoreCall(`create record ${record.ref.uid}`, () => batch.commit());
+      if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
+      return { updateTime: result.writeTime };
+    },
+
+    /** Record and gate in one batch. Throws `Conflict` when the record is not the one that was read: read and judge again. */
+    async write(record: ProxyRecord, version: Version): Promise<Version> {
+      const batch = db.batch();
+      batch.update(proxies.doc(record.ref.uid), documentOf(record), { lastUpdateTime: version.updateTime });
+      batch.update(leases.doc(record.ref.uid), { gate: gateOf(record), freeAt: 0 });
+      const [result] = await firestoreCall(`write record ${record.ref.uid}`, () => batch.commit());
+      if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
+      return { updateTime: result.writeTime };
+    },
+
+    /** Records of this installation whose `wakeAt` has passed, tombstones left out. */
+    due: (installation: string, now: number): Promise<Selection> =>
+      select(
+        'query due records',
+        proxies
+          .where('installation', '==', installation)
+          .where('gone', '==', false)
+          .where('wakeAt', '<=', now),
+      ),
+
+    /** Every record of this installation that has a published endpoint. */
+    probed: (installation: string): Promise<Selection> =>
+      select(
+        'query published records',
+        proxies.where('installation', '==', installation).where('probed', '==', true),
+      ),
+
+    /** Every record of this installation, tombstones included. */
+    all: (installation: string): Promise<Selection> =>
+      select('query records', proxies.where('installation', '==', installation)),
+  };
+};
