@@ -16,36 +16,36 @@ export const PROXY_RESOURCE = {
  * An egress proxy that crawlers lease: a machine that is created and replaced for you (gcp, kubernetes), or one that exists already (External).
  */
 export interface Proxy {
-  apiVersion: 'crawl.example.com/v1alpha1';
-  kind: 'Proxy';
-  metadata: ProxyMetadata;
-  spec: ProxySpec;
-  status?: ProxyStatus;
+  readonly apiVersion: 'crawl.example.com/v1alpha1';
+  readonly kind: 'Proxy';
+  readonly metadata: ProxyMetadata;
+  readonly spec: ProxySpec;
+  readonly status?: ProxyStatus;
 }
 /**
  * The part of metav1.ObjectMeta that is used here, as the API server returns it.
  */
 export interface ProxyMetadata {
-  name: string;
-  namespace: string;
-  uid: string;
-  resourceVersion: string;
-  generation: number;
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
   /**
    * RFC 3339.
    */
-  creationTimestamp: string;
+  readonly creationTimestamp: string;
   /**
    * RFC 3339; present once deletion was asked for.
    */
-  deletionTimestamp?: string;
-  labels?: {
-    [k: string]: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: {
+    readonly [k: string]: string;
   };
-  annotations?: {
-    [k: string]: string;
+  readonly annotations?: {
+    readonly [k: string]: string;
   };
-  finalizers?: string[];
+  readonly finalizers?: readonly string[];
 }
 /**
  * The wanted state.
@@ -54,40 +54,40 @@ export interface ProxySpec {
   /**
    * Who runs the machine: gcp (a Compute Engine VM) or kubernetes (a Pod beside this Proxy). Absent means External: the proxy exists already and endpoint says where. Immutable, its absence included.
    */
-  provider?: 'gcp' | 'kubernetes';
+  readonly provider?: 'gcp' | 'kubernetes';
   /**
    * The port on which a managed proxy listens; when absent, 3128, chosen by the controller. Handed to the machine as metadata proxy-port. A change replaces the machine. Forbidden for External.
    */
-  port?: number;
+  readonly port?: number;
   /**
    * How many leases may run on this proxy at the same time. The default, 1, gives each crawler a proxy of its own. Lowering it ends no running lease.
    *
    * Default: `1`.
    */
-  maxLeases?: number;
+  readonly maxLeases?: number;
   /**
    * True refuses new leases, while running ones go on and can be renewed. Nothing is replaced or deleted.
    *
    * Default: `false`.
    */
-  cordoned?: boolean;
+  readonly cordoned?: boolean;
   /**
    * A free text of yours; any change of it replaces the machine, and with it the address. Absent is the same as empty. Forbidden for External.
    */
-  revision?: string;
+  readonly revision?: string;
   /**
    * How long replacement and deletion wait for running leases to end. 0 ends them at once.
    *
    * Default: `300`.
    */
-  drainTimeoutSeconds?: number;
-  cloudInit?: ProxySpecCloudInit;
-  credentialsSecretRef?: ProxySpecCredentialsSecretRef;
-  endpoint?: ProxySpecEndpoint;
-  gcp?: ProxySpecGcp;
-  kubernetes?: ProxySpecKubernetes;
-  healthCheck?: ProxySpecHealthCheck;
-  updateStrategy?: ProxySpecUpdateStrategy;
+  readonly drainTimeoutSeconds?: number;
+  readonly cloudInit?: ProxySpecCloudInit;
+  readonly credentialsSecretRef?: ProxySpecCredentialsSecretRef;
+  readonly endpoint?: ProxySpecEndpoint;
+  readonly gcp?: ProxySpecGcp;
+  readonly kubernetes?: ProxySpecKubernetes;
+  readonly healthCheck?: ProxySpecHealthCheck;
+  readonly updateStrategy?: ProxySpecUpdateStrategy;
 }
 /**
  * User-data for cloud-init on the machine, written inline or in a Secret (exactly one of them). It installs and configures the proxy software. A change, of the Secret's content too, replaces the machine. Only for gcp.
@@ -96,8 +96,8 @@ export interface ProxySpecCloudInit {
   /**
    * The user-data itself, at most 256 KiB (the limit of Compute Engine's metadata). Everyone who may read this Proxy can read it: credentials belong in credentialsSecretRef.
    */
-  inline?: string;
-  secretRef?: ProxySpecCloudInitSecretRef;
+  readonly inline?: string;
+  readonly secretRef?: ProxySpecCloudInitSecretRef;
 }
 /**
  * A Secret in the Proxy's namespace, which must carry the label crawl.example.com/cloud-init=true.
@@ -106,13 +106,13 @@ export interface ProxySpecCloudInitSecretRef {
   /**
    * The name of the Secret.
    */
-  name: string;
+  readonly name: string;
   /**
    * The key in the Secret's data that holds the user-data.
    *
    * Default: `"user-data"`.
    */
-  key?: string;
+  readonly key?: string;
 }
 /**
  * A Secret in the Proxy's namespace with the keys username and password, which clients present to the proxy (Basic auth). It must carry the label crawl.example.com/credentials=true. Handed to a gcp machine as metadata proxy-username and proxy-password, and to crawlers with each lease.
@@ -121,7 +121,7 @@ export interface ProxySpecCredentialsSecretRef {
   /**
    * The name of the Secret.
    */
-  name: string;
+  readonly name: string;
 }
 /**
  * Where an External proxy listens. Required when provider is absent, forbidden otherwise. An edit takes the old endpoint out of use at once; the new one is leased when it is healthy.
@@ -130,17 +130,17 @@ export interface ProxySpecEndpoint {
   /**
    * A host name in lower case, an IPv4 address, or an IPv6 address without brackets. Loopback, link-local and private addresses need the operator's consent.
    */
-  host: string;
+  readonly host: string;
   /**
    * The port on which the proxy listens.
    */
-  port: number;
+  readonly port: number;
   /**
    * How clients speak to the proxy itself: http, or https for a proxy that is reached over TLS. It says nothing about the targets.
    *
    * Default: `"http"`.
    */
-  scheme?: 'http' | 'https';
+  readonly scheme?: 'http' | 'https';
 }
 /**
  * The Compute Engine VM. Required with provider gcp, forbidden otherwise.
@@ -151,33 +151,33 @@ export interface ProxySpecGcp {
    *
    * Items: A zone, such as europe-west1-b.
    */
-  zones: string[];
+  readonly zones: readonly string[];
   /**
    * The machine type, such as e2-micro. A change replaces the machine.
    */
-  machineType: string;
+  readonly machineType: string;
   /**
    * The boot image or image family, as projects/PROJECT/global/images/[family/]NAME. It must contain cloud-init if cloudInit is used (Ubuntu's images do, Debian's do not). A change replaces the machine; a new image in the family does not.
    */
-  image: string;
+  readonly image: string;
   /**
    * The subnetwork of the machine: a name, looked up in the region of its zone, or projects/PROJECT/regions/REGION/subnetworks/NAME. A change replaces the machine.
    *
    * Default: `"default"`.
    */
-  subnetwork?: string;
+  readonly subnetwork?: string;
   /**
    * Ephemeral: the machine has a public address of its own, by which it is reached and seen by targets. None: it is reached by its internal address and leaves through the network's NAT. A change replaces the machine.
    *
    * Default: `"Ephemeral"`.
    */
-  externalIP?: 'Ephemeral' | 'None';
+  readonly externalIP?: 'Ephemeral' | 'None';
   /**
    * Standard, or Spot: cheaper, but Compute Engine may stop it at any time; it is then replaced. A change replaces the machine.
    *
    * Default: `"Standard"`.
    */
-  provisioningModel?: 'Standard' | 'Spot';
+  readonly provisioningModel?: 'Standard' | 'Spot';
 }
 /**
  * The Pod. Required with provider kubernetes, forbidden otherwise.
@@ -186,27 +186,27 @@ export interface ProxySpecKubernetes {
   /**
    * The container image of the proxy. A change replaces the Pod.
    */
-  image: string;
+  readonly image: string;
   /**
    * Arguments of the container. A change replaces the Pod.
    *
    * Items: One argument.
    */
-  args?: string[];
-  resources?: ProxySpecKubernetesResources;
+  readonly args?: readonly string[];
+  readonly resources?: ProxySpecKubernetesResources;
   /**
    * Labels that a node must have to run the Pod. A change replaces the Pod.
    */
-  nodeSelector?: {
+  readonly nodeSelector?: {
     /**
      * The wanted value of the label.
      */
-    [k: string]: string;
+    readonly [k: string]: string;
   };
   /**
    * Taints of nodes that the Pod puts up with. A change replaces the Pod.
    */
-  tolerations?: ProxySpecKubernetesToleration[];
+  readonly tolerations?: readonly ProxySpecKubernetesToleration[];
 }
 /**
  * What the container asks for and may use at most. A change replaces the Pod.
@@ -215,20 +215,20 @@ export interface ProxySpecKubernetesResources {
   /**
    * What is set aside for the container, by resource name (cpu, memory).
    */
-  requests?: {
+  readonly requests?: {
     /**
      * An amount, such as 100m or 128Mi.
      */
-    [k: string]: number | string;
+    readonly [k: string]: number | string;
   };
   /**
    * What the container may use at most, by resource name (cpu, memory).
    */
-  limits?: {
+  readonly limits?: {
     /**
      * An amount, such as 500m or 256Mi.
      */
-    [k: string]: number | string;
+    readonly [k: string]: number | string;
   };
 }
 /**
@@ -238,23 +238,23 @@ export interface ProxySpecKubernetesToleration {
   /**
    * The key of the taint; empty, with operator Exists, means every taint.
    */
-  key?: string;
+  readonly key?: string;
   /**
    * Equal compares the value, Exists does not.
    */
-  operator?: 'Equal' | 'Exists';
+  readonly operator?: 'Equal' | 'Exists';
   /**
    * The value of the taint, for operator Equal.
    */
-  value?: string;
+  readonly value?: string;
   /**
    * The effect of the taint; absent means each of them.
    */
-  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
   /**
    * How long a NoExecute taint is put up with; absent means for ever.
    */
-  tolerationSeconds?: number;
+  readonly tolerationSeconds?: number;
 }
 /**
  * How the proxy is probed. Probes go through it, as a crawler would.
@@ -267,31 +267,31 @@ export interface ProxySpecHealthCheck {
    *
    * Default: `60`.
    */
-  intervalSeconds?: number;
+  readonly intervalSeconds?: number;
   /**
    * How long one probe may take in all.
    *
    * Default: `5`.
    */
-  timeoutSeconds?: number;
+  readonly timeoutSeconds?: number;
   /**
    * How many failures in a row make a healthy proxy unhealthy.
    *
    * Default: `3`.
    */
-  failureThreshold?: number;
+  readonly failureThreshold?: number;
   /**
    * How many successes in a row make a proxy healthy.
    *
    * Default: `1`.
    */
-  successThreshold?: number;
+  readonly successThreshold?: number;
   /**
    * A page that must be reachable through the proxy as well, http or https. Empty: only the operator's own targets are probed.
    *
    * Default: `""`.
    */
-  url?: string;
+  readonly url?: string;
 }
 /**
  * How a machine is replaced. Without meaning for External.
@@ -304,7 +304,7 @@ export interface ProxySpecUpdateStrategy {
    *
    * Default: `"RollingUpdate"`.
    */
-  type?: 'RollingUpdate' | 'Recreate';
+  readonly type?: 'RollingUpdate' | 'Recreate';
 }
 /**
  * The state that was last observed. Written by the controller only.
@@ -313,49 +313,49 @@ export interface ProxyStatus {
   /**
    * The generation whose spec was judged; the conditions speak about it.
    */
-  observedGeneration?: number;
-  observed?: ProxyStatusObserved;
+  readonly observedGeneration?: number;
+  readonly observed?: ProxyStatusObserved;
   /**
    * The installation that looks after this Proxy; every other one leaves it alone.
    */
-  installation?: string;
+  readonly installation?: string;
   /**
    * The provider in words, which is External when spec.provider is absent.
    */
-  provider?: 'gcp' | 'kubernetes' | 'External';
+  readonly provider?: 'gcp' | 'kubernetes' | 'External';
   /**
    * Where crawlers connect, a name or an address. Absent when there is no usable endpoint.
    */
-  host?: string;
+  readonly host?: string;
   /**
    * The host once more, when it is an address.
    */
-  ip?: string;
+  readonly ip?: string;
   /**
    * The port on which crawlers connect.
    */
-  port?: number;
+  readonly port?: number;
   /**
    * How clients speak to the proxy itself.
    */
-  scheme?: 'http' | 'https';
+  readonly scheme?: 'http' | 'https';
   /**
    * The zone in which the machine runs.
    */
-  zone?: string;
+  readonly zone?: string;
   /**
    * The machine that serves, such as gce://project/zone/name.
    */
-  providerID?: string;
+  readonly providerID?: string;
   /**
    * The address that targets saw at the last successful probe.
    */
-  exitAddress?: string;
-  replacement?: ProxyStatusReplacement;
+  readonly exitAddress?: string;
+  readonly replacement?: ProxyStatusReplacement;
   /**
    * Provisioned: the machine of this generation exists. Healthy: the endpoint answers probes. Ready: this generation has converged and its endpoint is healthy. Stalled: nothing will change until a person acts.
    */
-  conditions?: ProxyStatusCondition[];
+  readonly conditions?: readonly ProxyStatusCondition[];
 }
 /**
  * What has been dealt with, whether or not it has converged.
@@ -364,19 +364,19 @@ export interface ProxyStatusObserved {
   /**
    * The generation that was dealt with.
    */
-  generation?: number;
+  readonly generation?: number;
   /**
    * A hash of the labels that were dealt with.
    */
-  labelsHash?: string;
+  readonly labelsHash?: string;
   /**
    * The version of each referenced Secret that was dealt with, by its name.
    */
-  secretVersions?: {
+  readonly secretVersions?: {
     /**
      * The version; empty when there was no such Secret.
      */
-    [k: string]: string;
+    readonly [k: string]: string;
   };
 }
 /**
@@ -386,19 +386,19 @@ export interface ProxyStatusReplacement {
   /**
    * The machine that will serve. Absent until it has been created.
    */
-  providerID?: string;
+  readonly providerID?: string;
   /**
    * The zone of that machine.
    */
-  zone?: string;
+  readonly zone?: string;
   /**
    * Why the machine is replaced, in CamelCase.
    */
-  reason?: string;
+  readonly reason?: string;
   /**
    * When the replacement began.
    */
-  since?: string;
+  readonly since?: string;
 }
 /**
  * One condition.
@@ -407,25 +407,25 @@ export interface ProxyStatusCondition {
   /**
    * What the condition is about, in CamelCase.
    */
-  type: string;
+  readonly type: string;
   /**
    * Whether it holds.
    */
-  status: 'True' | 'False' | 'Unknown';
+  readonly status: 'True' | 'False' | 'Unknown';
   /**
    * The generation that the condition was judged for.
    */
-  observedGeneration?: number;
+  readonly observedGeneration?: number;
   /**
    * When the status last changed.
    */
-  lastTransitionTime: string;
+  readonly lastTransitionTime: string;
   /**
    * Why, in CamelCase, from a closed list.
    */
-  reason: string;
+  readonly reason: string;
   /**
    * Why, for people; the provider's own words included.
    */
-  message: string;
+  readonly message: string;
 }

@@ -160,14 +160,21 @@ export const PROXY_RESOURCE = {
 } as const;
 `;
 
+/** Everything is read-only, as in the domain; the compiler has no option for it. Comment lines start with a star and stay. */
+const readonly = (types: string): string =>
+  types
+    .replace(/^( +)(\w+\??: |\[k: string\]: )/gm, '$1readonly $2')
+    .replace(/: (\w+)\[\];$/gm, ': readonly $1[];');
+
 /** The text of the generated file for a CRD in YAML. Throws on a schema that it does not understand. */
 export const generateTypes = async (yaml: string): Promise<string> => {
   const parsed = parseCrd(yaml);
-  return compile(root(parsed), parsed.spec.names.kind, {
-    bannerComment: banner(parsed),
+  const types = await compile(root(parsed), parsed.spec.names.kind, {
+    bannerComment: '',
     ignoreMinAndMaxItems: true,
     style: { singleQuote: true, printWidth: 110, trailingComma: 'all', bracketSpacing: true },
   });
+  return `${banner(parsed)}\n${readonly(types.trimStart())}`;
 };
 
 const main = async (check: boolean): Promise<number> => {
