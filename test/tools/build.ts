@@ -1,0 +1,66 @@
+/** Builds what is deployed: one folder and one zip per function, each with only its own clients inside. */
+
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { build } from 'esbuild';
+import { zipSync } from 'fflate';
+import { z } from 'zod';
+
+const ROOT = join(import.meta.dirname, '../..');
+export const DIST = join(ROOT, 'dist');
+
+export const FUNCTIONS = ['provision', 'health', 'discovery', 'gc', 'echo'] as const;
+export const DEPLOYABLES = [...FUNCTIONS, 'watcher'] as const;
+export type Deployable = (typeof DEPLOYABLES)[number];
+
+/** Registration must meet the framework that serves it, so that one is installed beside the bundle and not put into it. */
+const FRAMEWORK = '@google-cloud/functions-framework';
+
+/** Zip entries carry this time, so that equal code gives equal bytes. */
+const EPOCH = new Date('1980-01-02T00:00:00Z');
+
+const packageSchema = z.object({ version: z.string(), dependencies: z.record(z.string(), z.string()) });
+
+const manifest = (name: Deployable, root: z.infer<typeof packageSchema>): string => {
+  const framework = root.dependencies[FRAMEWORK];
+  const dependencies = name === 'watcher' || !framework ? {} : { [FRAMEWORK]: framework };
+  return `${JSON.stringify({ name, version: root.version, private: true, main: 'index.js', type: 'commonjs', engines: { node: '>=24' }, dependencies }, null, 2)}\n`;
+};
+
+const bundle = async (name: Deployable): Promise<void> => {
+  await build({
+    entryPoints: [join(ROOT, 'functions', name, 'index.ts')],
+    outfile: join(DIST, name, 'index.js'),
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'cjs',
+    external: [FRAMEWORK],
+    legalComments: 'none',
+    logLevel: 'warning',
+    sourcemap: false,
+  });
+};
+
+const archive = async (name: Deployable): Promise<void> => {
+  const files: Record<string, Uint8Array> = {};
+  for (const file of ['index.js', 'package.json']) files[file] = await readFile(join(DIST, name, file));
+  await writeFile(join(DIST, `${name}.zip`), zipSync(files, { mtime: EPOCH, os: 3, attrs: 0o100644 << 16 }));
+};
+
+/** Builds the named deployables (default: all) into `dist/`. */
+export const buildAll = async (names: readonly Deployable[] = DEPLOYABLES): Promise<void> => {
+  const root = packageSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+  await mkdir(DIST, { recursive: true });
+  await Promise.all(
+    names.map(async (name) => {
+      await rm(join(DIST, name), { recursive: true, force: true });
+      await bundle(name);
+      await writeFile(join(DIST, name, 'package.json'), manifest(name, root));
+      await archive(name);
+    }),
+  );
+};
+
+if (import.meta.main) await buildAll();
