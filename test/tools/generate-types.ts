@@ -1,7 +1,11 @@
-/** Writes the TypeScript types of the Proxy resource from its CRD; `--check` only compares, and exits 1 on a difference. */
+/**
+ * Writes the TypeScript types of the Proxy resource from its CRD. With `--check` it only compares, and exits 1 on a
+ * difference. An argument names another file to write or compare.
+ */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -177,18 +181,22 @@ export const generateTypes = async (yaml: string): Promise<string> => {
   return `${banner(parsed)}\n${readonly(types.trimStart())}`;
 };
 
-const main = async (check: boolean): Promise<number> => {
+const main = async (check: boolean, file: string): Promise<number> => {
   const wanted = await generateTypes(await readFile(CRD_FILE, 'utf8'));
   if (!check) {
-    await writeFile(TYPES_FILE, wanted);
+    await writeFile(file, wanted);
     return 0;
   }
-  const found = await readFile(TYPES_FILE, 'utf8').catch(() => '');
+  const found = await readFile(file, 'utf8').catch(() => '');
   if (found === wanted) return 0;
-  process.stderr.write(
-    'shared/kubernetes/proxy.gen.ts does not match crds/proxy.yaml: run `npm run generate`.\n',
-  );
+  process.stderr.write(`${file} does not match crds/proxy.yaml: run \`npm run generate\`.\n`);
   return 1;
 };
 
-if (import.meta.main) process.exitCode = await main(process.argv.includes('--check'));
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    options: { check: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  process.exitCode = await main(values.check, positionals[0] ?? TYPES_FILE);
+}
