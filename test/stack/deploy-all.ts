@@ -1,0 +1,65 @@
+/** Every deployable with its own settings and, where it has rights in the cluster, its own identity. */
+
+import type { ControlPlane } from '#test/services/control-plane.ts';
+import type { Deployable } from '#test/tools/build.ts';
+
+import type { Cloud } from './cloud.ts';
+import { deploy, type Deployment } from './deployments.ts';
+import { CLUSTER_USERS } from './identities.ts';
+import { startTlsFront } from './tls-front.ts';
+
+export interface Deployments {
+  readonly instances: Readonly<Record<Exclude<Deployable, 'watcher'>, Deployment>>;
+  readonly urls: Readonly<Record<Exclude<Deployable, 'watcher'>, string>>;
+}
+
+export interface DeployAllOptions {
+  readonly owner: AsyncDisposableStack;
+  readonly runDir: string;
+  readonly services: { readonly controlPlane: ControlPlane; readonly cloud: Cloud };
+  readonly settings: Readonly<Record<string, string>>;
+  readonly beforeWatcher: (functions: Deployments) => Promise<void>;
+  readonly note: (line: string) => void;
+}
+
+const makeDeployer = ({ owner, runDir, services, settings, note }: DeployAllOptions) => {
+  const identity = async (name: Deployable): Promise<Record<string, string>> =>
+    CLUSTER_USERS.some((user) => user === name)
+      ? { KUBECONFIG: await services.controlPlane.kubeconfigFor(name) }
+      : {};
+  return async (name: Deployable, own: Readonly<Record<string, string>> = {}): Promise<Deployment> => {
+    const env = { ...settings, ...(await identity(name)), ...own };
+    const deployment = await deploy({ name, env, runDir, log: note });
+    owner.defer(() => deployment.stop());
+    return deployment;
+  };
+};
+
+/** Starts the functions, then what `beforeWatcher` connects to them, then the watcher. */
+export const deployAll = async (
+  options: DeployAllOptions,
+): Promise<Deployments & { watcher: Deployment }> => {
+  const { owner, services } = options;
+  const start = makeDeployer(options);
+  const echo = await start('echo');
+  const front = await startTlsFront({ ...services.cloud.echoFront, upstream: echo.url });
+  owner.defer(() => front.stop());
+  const [provision, health, discovery, gc] = await Promise.all([
+    start('provision'),
+    start('health', { PROBE_TARGET_URL: front.url, PROBE_CA_FILE: services.cloud.caFile }),
+    start('discovery'),
+    start('gc'),
+  ]);
+  const functions: Deployments = {
+    instances: { provision, health, discovery, gc, echo },
+    urls: {
+      provision: provision.url,
+      health: health.url,
+      discovery: discovery.url,
+      gc: gc.url,
+      echo: front.url,
+    },
+  };
+  await options.beforeWatcher(functions);
+  return { ...functions, watcher: await start('watcher') };
+};
