@@ -1,0 +1,74 @@
+/** Pub/Sub push: the raw envelope, decoded without the framework, which drops the ordering key and the attempt. */
+
+import { z } from 'zod';
+
+import type { ChangeMessage, ProbeMessage } from '#shared/domain/message.ts';
+
+export type Push =
+  | {
+      readonly kind: 'message';
+      /** The JSON value that was published. */
+      readonly data: unknown;
+      readonly messageId: string;
+      readonly orderingKey?: string;
+      /** From 1; present only where a dead-letter topic is configured. */
+      readonly deliveryAttempt?: number;
+    }
+  /** No retry can mend it: log it, count it and acknowledge it. */
+  | { readonly kind: 'undecodable'; readonly why: string };
+
+const envelope = z.object({
+  message: z.object({
+    data: z.base64(),
+    messageId: z.string().min(1),
+    orderingKey: z.string().optional(),
+  }),
+  deliveryAttempt: z.number().int().optional(),
+});
+
+const parse = (bytes: Uint8Array): { readonly value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
+  } catch {
+    return undefined;
+  }
+};
+
+/** Decodes the body of one push request. Never throws. */
+export const decodePush = (body: Uint8Array): Push => {
+  const json = parse(body);
+  if (!json) return { kind: 'undecodable', why: 'the body is not JSON in UTF-8' };
+  const outer = envelope.safeParse(json.value);
+  if (!outer.success) {
+    const fields = outer.error.issues.map(({ path }) => path.join('.') || 'body');
+    return { kind: 'undecodable', why: `the body is not a push envelope: ${fields.join(', ')}` };
+  }
+  const { message, deliveryAttempt } = outer.data;
+  const data = parse(Buffer.from(message.data, 'base64'));
+  if (!data) return { kind: 'undecodable', why: 'the message data is not JSON in UTF-8' };
+  return {
+    kind: 'message',
+    data: data.value,
+    messageId: message.messageId,
+    ...(message.orderingKey ? { orderingKey: message.orderingKey } : {}),
+    ...(deliveryAttempt === undefined ? {} : { deliveryAttempt }),
+  };
+};
+
+const name = z.string().min(1).max(253);
+const uid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+
+const change: z.ZodType<ChangeMessage> = z.object({
+  namespace: name,
+  name,
+  uid,
+  reason: z.string().max(1024).default(''),
+});
+
+const probe: z.ZodType<ProbeMessage> = z.object({ uid, reason: z.enum(['published', 'report']) });
+
+/** `undefined` for anything that is not a change message. */
+export const parseChange = (data: unknown): ChangeMessage | undefined => change.safeParse(data).data;
+
+/** `undefined` for anything that is not a probe message. */
+export const parseProbe = (data: unknown): ProbeMessage | undefined => probe.safeParse(data).data;

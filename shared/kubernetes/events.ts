@@ -1,0 +1,74 @@
+/** Events on Proxies: what `kubectl describe` shows at the end. */
+
+import { createHash } from 'node:crypto';
+
+import type { Clock } from '#shared/app/clock.ts';
+
+import type { Connection } from './connection.ts';
+import { errorOfReply } from './failure.ts';
+import { PROXY_RESOURCE } from './proxy.gen.ts';
+import type { ProxyObject } from './schema.ts';
+
+export interface ProxyEvent {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The API server's own bounds. */
+const MAX_MESSAGE = 1024;
+const MAX_NAME = 253;
+
+/** The same happening has the same name, so that its repetition is one Event with a newer time. */
+const eventName = ({ metadata }: ProxyObject, event: ProxyEvent, component: string): string => {
+  const identity = JSON.stringify([metadata.uid, component, event.type, event.reason, event.message]);
+  const suffix = `.${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
+  return `${metadata.name.slice(0, MAX_NAME - suffix.length)}${suffix}`;
+};
+
+const involved = ({ metadata }: ProxyObject) => ({
+  apiVersion: `${PROXY_RESOURCE.group}/${PROXY_RESOURCE.version}`,
+  kind: PROXY_RESOURCE.kind,
+  namespace: metadata.namespace,
+  name: metadata.name,
+  uid: metadata.uid,
+});
+
+/** Creates the Event, or moves the time of the one that says the same. */
+export const recordEvent = async (
+  connection: Connection,
+  proxy: ProxyObject,
+  event: ProxyEvent,
+  { component, clock }: { readonly component: string; readonly clock: Clock },
+): Promise<void> => {
+  const name = eventName(proxy, event, component);
+  const at = new Date(clock.now()).toISOString().replace(/\.\d{3}Z$/, 'Z');
+  const path = `/api/v1/namespaces/${encodeURIComponent(proxy.metadata.namespace)}/events`;
+  const created = await connection.send({
+    method: 'POST',
+    path,
+    body: {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace: proxy.metadata.namespace },
+      involvedObject: involved(proxy),
+      type: event.type,
+      reason: event.reason,
+      message: event.message.slice(0, MAX_MESSAGE),
+      source: { component },
+      reportingComponent: component,
+      firstTimestamp: at,
+      lastTimestamp: at,
+      count: 1,
+    },
+  });
+  if (created.status < 300) return;
+  if (created.status !== 409) throw errorOfReply(`event ${event.reason}`, created);
+  const patched = await connection.send({
+    method: 'PATCH',
+    path: `${path}/${encodeURIComponent(name)}`,
+    body: { lastTimestamp: at },
+  });
+  if (patched.status >= 300) throw errorOfReply(`event ${event.reason}`, patched, name);
+};

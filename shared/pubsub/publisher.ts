@@ -1,0 +1,77 @@
+/** The only way to Pub/Sub. Messages are nudges; consumers read the truth themselves. */
+
+import { PubSub, type Topic } from '@google-cloud/pubsub';
+
+import { SystemError } from '#shared/app/errors.ts';
+import type { ChangeMessage, ProbeMessage } from '#shared/domain/message.ts';
+
+export interface PublisherOptions {
+  readonly projectId: string;
+  readonly changesTopic: string;
+  readonly probesTopic: string;
+  /** How long one publish may take, retries of the library included. Milliseconds, default 10,000. */
+  readonly deadlineMs?: number;
+}
+
+export interface Publisher {
+  /** Ordered by uid. Resolves when stored; throws `Transient` else, and the key takes further messages at once. */
+  change(message: ChangeMessage): Promise<void>;
+  /** Unordered. Throws `Transient`. */
+  probe(message: ProbeMessage): Promise<void>;
+  /** Sends what is pending, then closes the connection. */
+  close(): Promise<void>;
+}
+
+const BATCH_WAIT_MS = 5;
+
+/** Codes 4, 8, 10, 13 and 14 (google.rpc.Code) pass by themselves; the rest is the caller's to see at once. */
+const gaxOptions = (deadlineMs: number) => ({
+  retry: {
+    retryCodes: [4, 8, 10, 13, 14],
+    backoffSettings: {
+      initialRetryDelayMillis: 100,
+      retryDelayMultiplier: 2,
+      maxRetryDelayMillis: 2000,
+      initialRpcTimeoutMillis: Math.min(5000, deadlineMs),
+      rpcTimeoutMultiplier: 1,
+      maxRpcTimeoutMillis: Math.min(5000, deadlineMs),
+      totalTimeoutMillis: deadlineMs,
+    },
+  },
+});
+
+const failure = (topic: string, cause: unknown): SystemError =>
+  new SystemError('Transient', `Pub/Sub: publish to ${topic} failed`, { cause });
+
+/** `PUBSUB_EMULATOR_HOST` is honoured by the library itself. Opens nothing until the first publish. */
+export const openPublisher = (options: PublisherOptions): Publisher => {
+  const client = new PubSub({ projectId: options.projectId });
+  const settings = {
+    batching: { maxMilliseconds: BATCH_WAIT_MS },
+    gaxOpts: gaxOptions(options.deadlineMs ?? 10_000),
+  };
+  const changes: Topic = client.topic(options.changesTopic, { ...settings, messageOrdering: true });
+  const probes: Topic = client.topic(options.probesTopic, settings);
+  return {
+    async change({ namespace, name, uid, reason }) {
+      try {
+        await changes.publishMessage({ json: { namespace, name, uid, reason }, orderingKey: uid });
+      } catch (cause) {
+        // The library refuses a key after a failure until told otherwise. A nudge carries no state, so order is not lost.
+        changes.resumePublishing(uid);
+        throw failure(options.changesTopic, cause);
+      }
+    },
+    async probe({ uid, reason }) {
+      try {
+        await probes.publishMessage({ json: { uid, reason } });
+      } catch (cause) {
+        throw failure(options.probesTopic, cause);
+      }
+    },
+    async close() {
+      await Promise.allSettled([changes.flush(), probes.flush()]);
+      await client.close();
+    },
+  };
+};
