@@ -2,12 +2,12 @@
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 
 import { ensureControlPlane } from '#test/control-plane/build.ts';
 import type { Programs } from '#test/setup/locate.mjs';
 
+import { callApi } from './api.ts';
 import { kubeconfig, tokenFile, type ClusterUser } from './credentials.ts';
 import { claimPort, type PortClaim } from './ports.ts';
 import { startProcess, waitUntilReady, type ManagedProcess } from './process.ts';
@@ -105,27 +105,14 @@ const startEtcd = async (layout: Layout, port: number, peerPort: number): Promis
 
 const certificate = (layout: Layout): string => join(layout.certDir, 'apiserver.crt');
 
-/** The status code of an authenticated GET whose server is verified. */
-const get = (layout: Layout, port: number, path: string, signal: AbortSignal): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const call = request(
-      {
-        host: '127.0.0.1',
-        port,
-        path,
-        signal,
-        ca: readFileSync(certificate(layout)),
-        headers: { authorization: `Bearer ${layout.tokens['admin'] ?? ''}` },
-        agent: false,
-      },
-      (response) => {
-        response.resume();
-        resolve(response.statusCode ?? 0);
-      },
-    );
-    call.once('error', reject);
-    call.end();
-  });
+/** True when the administrator's GET of this path succeeds. */
+const answers =
+  (layout: Layout, port: number, path: string) =>
+  async (signal: AbortSignal): Promise<boolean> => {
+    const token = layout.tokens[ADMIN.name] ?? '';
+    const api = { server: `https://127.0.0.1:${port}`, caFile: certificate(layout), token };
+    return (await callApi(api, path, { signal })).status === 200;
+  };
 
 const startApiServer = async (layout: Layout, port: number, etcdPort: number): Promise<ManagedProcess> => {
   const server = await startProcess({
@@ -147,9 +134,7 @@ const startApiServer = async (layout: Layout, port: number, etcdPort: number): P
     ],
     logFile: join(layout.dir, 'kube-apiserver.log'),
   });
-  const probe = async (signal: AbortSignal): Promise<boolean> =>
-    (await get(layout, port, '/readyz', signal)) === 200;
-  await waitUntilReady(server, { probe, timeoutMs: START_MS });
+  await waitUntilReady(server, { probe: answers(layout, port, '/readyz'), timeoutMs: START_MS });
   return server;
 };
 
@@ -173,9 +158,7 @@ const startControllerManager = async (
   });
   // Its own work is the sign that it is at work: every namespace gets a service account.
   const account = '/api/v1/namespaces/default/serviceaccounts/default';
-  const probe = async (signal: AbortSignal): Promise<boolean> =>
-    (await get(layout, port, account, signal)) === 200;
-  await waitUntilReady(manager, { probe, timeoutMs: START_MS });
+  await waitUntilReady(manager, { probe: answers(layout, port, account), timeoutMs: START_MS });
   return manager;
 };
 
