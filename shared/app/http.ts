@@ -12,6 +12,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The body as bytes, before any parsing. */
   readonly body: Uint8Array;
+  /** The address of whoever holds the other end of the socket: on a platform, its front end. */
+  readonly peer?: string;
 }
 
 export interface HttpReply {
@@ -41,6 +43,7 @@ interface FrameworkRequest {
   readonly originalUrl: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly rawBody?: Uint8Array;
+  readonly socket?: { readonly remoteAddress?: string | undefined };
 }
 interface FrameworkResponse {
   status(code: number): unknown;
@@ -61,6 +64,7 @@ const toRequest = (request: FrameworkRequest): HttpRequest => {
       ]),
     ),
     body: request.rawBody ?? new Uint8Array(),
+    ...(request.socket?.remoteAddress ? { peer: request.socket.remoteAddress } : {}),
   };
 };
 
