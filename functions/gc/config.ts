@@ -1,0 +1,24 @@
+/** Environment of gc; every key that it reads stands here. */
+
+import { z } from 'zod';
+
+import { fields } from '#shared/app/config.ts';
+
+export const configSchema = z.object({
+  GOOGLE_CLOUD_PROJECT: fields.text,
+  INSTALLATION_ID: fields.installationId,
+  PROXY_NAMESPACES: fields.namespaces,
+  FIRESTORE_DATABASE: fields.text.default('(default)'),
+  PROXY_CHANGES_TOPIC: fields.text.default('proxy-changes'),
+  PROXY_PROBES_TOPIC: fields.text.default('proxy-probes'),
+  /** A file (outside GKE), or the URL of the cluster's DNS endpoint: one of the two. */
+  KUBECONFIG: fields.text.optional(),
+  CLUSTER_ENDPOINT: fields.url.optional(),
+  PROVIDERS: fields.list.default(['gcp']),
+  COMPUTE_ENDPOINT: fields.url.optional(),
+  GC_MIN_AGE_SECONDS: fields.seconds(0, 86_400).default(600),
+  GC_SIGHTING_GAP_SECONDS: fields.seconds(0, 86_400).default(120),
+  GC_MAX_DELETIONS: fields.count(1, 1000).default(10),
+});
+
+export type Config = z.output<typeof configSchema>;

@@ -1,0 +1,180 @@
+/** One run: read everything, plan, then do it. Nudges and sightings go on whatever becomes of the deletions. */
+
+import type { HttpHandler, HttpReply, HttpRequest } from '#shared/app/http.ts';
+import { problem } from '#shared/app/http.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
+import type { StoredRecord } from '#shared/firestore/records.ts';
+import type { Publisher } from '#shared/pubsub/publisher.ts';
+
+import { decide, type Plan } from './decide.ts';
+import { digestOf } from './digest.ts';
+import type { Nudge, NudgeReason } from './nudges.ts';
+import { observe, type Reading, type Sources } from './observe.ts';
+import { inParallel } from './parallel.ts';
+import { removeMachines, type Removal } from './remove.ts';
+import { planReport, runReport, type Deletions, type Run } from './report.ts';
+import { parseMode, type Mode } from './request.ts';
+
+/** How long one run may delete before another may take over. Milliseconds. */
+const LOCK_MS = 300_000;
+/** Deletions stop this long before the lock can pass to another run. */
+const LOCK_MARGIN_MS = 60_000;
+const PUBLISH_WIDTH = 64;
+
+export interface Dependencies extends Sources {
+  readonly publisher: Pick<Publisher, 'change'>;
+  /** `undefined` when another run has the lock. */
+  readonly lock: (holder: string, ttlMs: number) => Promise<{ release(): Promise<void> } | undefined>;
+  readonly sweep: (tombstones: readonly StoredRecord[]) => Promise<readonly string[]>;
+  readonly ids: Ids;
+  readonly metrics: Metrics;
+}
+
+/** Runs one step; its failure is logged and named, and keeps no other step from being done. */
+const attempt = async <T>(
+  what: string,
+  fallback: T,
+  failures: string[],
+  { log }: Dependencies,
+  step: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await step();
+  } catch (error) {
+    log.error(`${what} failed`, error);
+    failures.push(what);
+    return fallback;
+  }
+};
+
+const logRemoval = ({ outcome, machine, rule, provider }: Removal, { log, metrics }: Dependencies): void => {
+  const result = outcome.kind === 'kept' ? outcome.why : outcome.kind;
+  const { name, zone, instanceId, uid } = machine;
+  metrics.count('gc_deletions', { result });
+  const fields = { provider, machine: name, zone, instanceId, uid, rule, result };
+  if (outcome.kind === 'failed')
+    log.warning('orphan machine not deleted', { ...fields, error: outcome.error });
+  else log.info(outcome.kind === 'deleted' ? 'orphan machine deleted' : 'orphan machine kept', fields);
+};
+
+const removeUnderLock = async (plan: Plan, reading: Reading, deps: Dependencies): Promise<Deletions> => {
+  const start = deps.clock.monotonic();
+  const lock = await deps.lock(deps.ids.token(), LOCK_MS);
+  if (!lock) {
+    deps.log.info('another run is deleting machines: this one leaves them alone');
+    return { kind: 'lockHeld' };
+  }
+  try {
+    const removals = await removeMachines(plan.deletions, {
+      ...deps,
+      refs: new Map(reading.stored.map(({ record }) => [record.ref.uid, record.ref])),
+      outOfTime: () => deps.clock.monotonic() - start > LOCK_MS - LOCK_MARGIN_MS,
+    });
+    for (const removal of removals) logRemoval(removal, deps);
+    return { kind: 'done', removals };
+  } finally {
+    await lock.release();
+  }
+};
+
+const freeze = (plan: Plan, { log, metrics, installation }: Dependencies): Deletions => {
+  const digest = digestOf(installation, plan.deletions);
+  for (const { reason, message } of plan.frozen) {
+    metrics.count('gc_frozen', { reason });
+    log.warning('deletions are frozen', { reason, why: message, digest, condemned: plan.deletions.length });
+  }
+  return { kind: 'frozen', why: plan.frozen };
+};
+
+const removeOrphans = (
+  plan: Plan,
+  reading: Reading,
+  mode: Mode,
+  deps: Dependencies,
+): Promise<Deletions> | Deletions => {
+  // A confirmed digest was compared before anything was done.
+  if (plan.frozen.length > 0 && mode.kind !== 'confirm') return freeze(plan, deps);
+  return plan.deletions.length === 0 ? { kind: 'none' } : removeUnderLock(plan, reading, deps);
+};
+
+const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Dependencies) => {
+  const sent = await inParallel(nudges, PUBLISH_WIDTH, ({ ref, reason }) =>
+    attempt<NudgeReason | undefined>(`nudge of ${ref.uid}`, undefined, failures, deps, async () => {
+      await deps.publisher.change({ ...ref, reason });
+      return reason;
+    }),
+  );
+  const reasons = sent.filter((reason) => reason !== undefined);
+  for (const reason of reasons) deps.metrics.count('gc_nudges', { reason });
+  return reasons;
+};
+
+const act = async (plan: Plan, reading: Reading, mode: Mode, deps: Dependencies): Promise<Run> => {
+  const failures: string[] = [];
+  const { installation, sightings, installations } = deps;
+  const { rememberCluster, sweep } = plan;
+  const nudged = await nudgeAll(plan.nudges, failures, deps);
+  await attempt('remembering the cluster', undefined, failures, deps, async () => {
+    if (rememberCluster !== undefined) await installations.remember(rememberCluster);
+  });
+  await attempt('recording sightings', undefined, failures, deps, async () => {
+    await sightings.add(plan.sightings.add, reading.observation.now);
+    await sightings.remove(plan.sightings.remove);
+  });
+  const deletions = await attempt<Deletions>('deleting orphans', { kind: 'none' }, failures, deps, async () =>
+    removeOrphans(plan, reading, mode, deps),
+  );
+  const swept = await attempt<readonly string[]>('sweeping tombstones', [], failures, deps, () =>
+    deps.sweep(reading.stored.filter(({ record }) => sweep.includes(record.ref.uid))),
+  );
+  if (deletions.kind === 'done' && deletions.removals.some(({ outcome }) => outcome.kind === 'failed'))
+    failures.push('deleting orphans');
+  return { installation, plan, deletions, nudged, swept, failures };
+};
+
+/** Lists that failed altogether; an unreachable zone is doubt enough to keep its machines, not to fail the run. */
+const isBlind = ({ observation: { listings, proxies, cluster } }: Reading): boolean =>
+  proxies.kind === 'unknown' || cluster.kind === 'unknown' || listings.some(({ kind }) => kind === 'unknown');
+
+const reply = (run: Run, reading: Reading): HttpReply => {
+  const body = runReport(run);
+  if (run.failures.length === 0 && !isBlind(reading)) return { status: 200, body };
+  const detail = [...run.failures.map((what) => `${what} failed`), ...run.plan.doubts]
+    .slice(0, 20)
+    .join('; ');
+  return problem(503, 'Unavailable', detail, { ...body }, { 'retry-after': '60' });
+};
+
+const run = async (mode: Mode, deps: Dependencies): Promise<HttpReply> => {
+  const reading = await observe(deps);
+  const plan = decide(reading.observation);
+  if (mode.kind === 'dryRun') return { status: 200, body: planReport(deps.installation, plan) };
+  const digest = digestOf(deps.installation, plan.deletions);
+  if (mode.kind === 'confirm' && mode.digest !== digest)
+    return problem(
+      409,
+      'PlanChanged',
+      'This is not the plan that was printed. Nothing was done; look again.',
+      {
+        plan: planReport(deps.installation, plan),
+      },
+    );
+  const result = await act(plan, reading, mode, deps);
+  deps.log.info('gc run', { ...runReport(result) });
+  return reply(result, reading);
+};
+
+const route = async ({ method, path, query }: HttpRequest, deps: Dependencies): Promise<HttpReply> => {
+  if (path === '/health' && method === 'GET') return { status: 200, body: { status: 'ok' } };
+  if (path !== '/') return problem(404, 'NotFound', 'There is only POST / and GET /health.');
+  if (method !== 'POST') return problem(405, 'MethodNotAllowed', 'A run is a POST.', {}, { allow: 'POST' });
+  const parsed = parseMode(query);
+  return 'refused' in parsed ? problem(400, 'InvalidRequest', parsed.refused) : run(parsed.mode, deps);
+};
+
+/** POST / runs; `?dryRun=true` prints the plan and does nothing; `?confirm=<digest>` releases a frozen plan. */
+export const makeHandler =
+  (deps: Dependencies): HttpHandler =>
+  (request) =>
+    route(request, deps);

@@ -1,0 +1,77 @@
+/** What one run has read, as plain data. What could not be read is unknown: it is never an empty list. */
+
+import type { FleetListing, Machine } from '#shared/domain/machine.ts';
+import type { ManagedProvider, ProxyRef } from '#shared/domain/proxy.ts';
+import type { ProxyRecord } from '#shared/domain/record.ts';
+
+/** All machines of one provider, or why they could not be listed. `listedAt` is taken before the list began. */
+export type ProviderListing = { readonly provider: ManagedProvider; readonly listedAt: number } & (
+  | { readonly kind: 'listed'; readonly fleet: FleetListing }
+  | { readonly kind: 'unknown'; readonly message: string }
+);
+
+/** The part of a Proxy that is judged here. */
+export interface ProxySummary {
+  readonly ref: ProxyRef;
+  readonly generation: number;
+  readonly deleting: boolean;
+  /** `status.observed` speaks of this very state. */
+  readonly covered: boolean;
+  /** `status.installation`, once somebody has taken the Proxy. */
+  readonly owner?: string;
+}
+
+export type ProxyListing =
+  | { readonly kind: 'listed'; readonly proxies: readonly ProxySummary[] }
+  | { readonly kind: 'unknown'; readonly message: string };
+
+/** Whether the cluster that answers is the one that this installation has always had. */
+export type ClusterIdentity =
+  | { readonly kind: 'known'; readonly id: string }
+  | { readonly kind: 'first'; readonly id: string }
+  | { readonly kind: 'changed'; readonly id: string; readonly remembered: string }
+  | { readonly kind: 'unknown'; readonly message: string };
+
+/** `updatedAt` and `readAt` are the database's own milliseconds. */
+export interface ObservedRecord {
+  readonly record: ProxyRecord;
+  readonly updatedAt: number;
+  readonly readAt: number;
+}
+
+export interface Limits {
+  readonly minAgeMs: number;
+  readonly sightingGapMs: number;
+  readonly maxDeletions: number;
+  readonly maxNudges: number;
+  readonly tombstoneAgeMs: number;
+}
+
+/** Read in this order: machines, records, Proxies. So what a later list lacks was not merely too young for it. */
+export interface Observation {
+  readonly installation: string;
+  readonly now: number;
+  readonly limits: Limits;
+  readonly listings: readonly ProviderListing[];
+  readonly records: readonly ObservedRecord[];
+  /** UIDs of records that are there but cannot be read. */
+  readonly unreadable: readonly string[];
+  readonly proxies: ProxyListing;
+  readonly cluster: ClusterIdentity;
+  /** When each sighting was made, by its key. */
+  readonly sightings: ReadonlyMap<string, number>;
+}
+
+/** A machine with the provider that showed it. */
+export interface Found {
+  readonly provider: ManagedProvider;
+  readonly machine: Machine;
+}
+
+/** Key of the sighting of a machine without a Proxy; another machine under the same name has another key. */
+export const machineKey = ({ provider, machine }: Found): string =>
+  `machine:${provider}:${machine.instanceId}`;
+
+/** Key of the sighting of a Proxy that nobody has dealt with; an edit or a deletion gives another key. */
+export const proxyKey = ({ ref, generation, deleting }: ProxySummary): string =>
+  `proxy:${ref.uid}:${deleting ? 'deleting' : generation}`;

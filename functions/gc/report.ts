@@ -1,0 +1,77 @@
+/** Plans and results in the words of a person who reads them. */
+
+import { digestOf } from './digest.ts';
+import type { Freeze, Plan } from './decide.ts';
+import type { NudgeReason } from './nudges.ts';
+import { RULE_TEXT, type Judgement } from './orphans.ts';
+import type { Removal } from './remove.ts';
+
+const identity = ({ provider, machine }: Judgement) => ({
+  provider,
+  zone: machine.zone,
+  name: machine.name,
+  instanceId: machine.instanceId,
+  ...(machine.uid === undefined ? {} : { uid: machine.uid }),
+});
+
+const tally = (names: readonly string[]): Readonly<Record<string, number>> =>
+  Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]));
+
+/** The whole plan as JSON: the answer to a dry run. `digest` is what `confirm` takes. */
+export const planReport = (installation: string, plan: Plan) => ({
+  installation,
+  dryRun: true,
+  digest: digestOf(installation, plan.deletions),
+  frozen: plan.frozen,
+  doubts: plan.doubts,
+  deletions: plan.deletions.map(identity),
+  machines: plan.judgements.map((judgement) => ({
+    ...identity(judgement),
+    rule: judgement.rule,
+    explanation: RULE_TEXT[judgement.rule],
+  })),
+  nudges: plan.nudges.map(({ ref, reason }) => ({ ...ref, reason })),
+  sightings: { add: plan.sightings.add.length, remove: plan.sightings.remove.length },
+  sweep: plan.sweep,
+});
+
+/** What a run did about its deletions, and why not more. */
+export type Deletions =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'frozen'; readonly why: readonly Freeze[] }
+  | { readonly kind: 'lockHeld' }
+  | { readonly kind: 'done'; readonly removals: readonly Removal[] };
+
+export interface Run {
+  readonly installation: string;
+  readonly plan: Plan;
+  readonly deletions: Deletions;
+  readonly nudged: readonly NudgeReason[];
+  readonly swept: readonly string[];
+  /** Steps that failed, in words; their errors are in the log. */
+  readonly failures: readonly string[];
+}
+
+const removalReport = ({ outcome, ...judgement }: Removal) => ({
+  ...identity(judgement),
+  outcome: outcome.kind === 'kept' ? outcome.why : outcome.kind,
+});
+
+/** The answer to a run: counts, and every machine that was to go. */
+export const runReport = ({ installation, plan, deletions, nudged, swept, failures }: Run) => ({
+  installation,
+  machines: tally(plan.judgements.map(({ rule }) => rule)),
+  nudges: tally(nudged),
+  deletions: deletions.kind === 'done' ? deletions.removals.map(removalReport) : [],
+  ...(deletions.kind === 'lockHeld' ? { steppedAside: 'another run is deleting machines' } : {}),
+  ...(deletions.kind === 'frozen'
+    ? {
+        frozen: deletions.why,
+        digest: digestOf(installation, plan.deletions),
+        help: 'Nothing was deleted. Read the plan with ?dryRun=true; release exactly that plan with ?confirm=<digest>.',
+      }
+    : {}),
+  swept: swept.length,
+  doubts: plan.doubts,
+  failures,
+});

@@ -1,0 +1,75 @@
+/**
+ * What gc has seen before, `sightings/{sha256 of installation and key}`: written once, when it is first seen, and removed
+ * when it is no longer so. A TTL policy on `expireAt` cleans up after an installation that is gone.
+ */
+
+import { createHash } from 'node:crypto';
+
+import { Timestamp, type DocumentReference, type Firestore } from '@google-cloud/firestore';
+
+import { hasCode } from '#shared/app/errors.ts';
+
+import { firestoreCall } from './client.ts';
+
+const TTL_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** Documents in one commit; Firestore takes 500. */
+const BATCH = 400;
+
+export type SightingStore = ReturnType<typeof sightingStore>;
+
+const chunks = <T>(items: readonly T[]): readonly (readonly T[])[] =>
+  Array.from({ length: Math.ceil(items.length / BATCH) }, (_, index) =>
+    items.slice(index * BATCH, (index + 1) * BATCH),
+  );
+
+export const sightingStore = (db: Firestore, installation: string) => {
+  const collection = db.collection('sightings');
+  const document = (key: string): DocumentReference =>
+    collection.doc(createHash('sha256').update(`${installation}\n${key}`).digest('hex'));
+
+  const create = async (key: string, now: number): Promise<void> => {
+    try {
+      await firestoreCall('record a sighting', () =>
+        document(key).create({
+          installation,
+          key,
+          firstSeenAt: now,
+          expireAt: Timestamp.fromMillis(now + TTL_MS),
+        }),
+      );
+    } catch (error) {
+      // Another run saw it first, and earlier is what counts.
+      if (!hasCode(error, 'Conflict')) throw error;
+    }
+  };
+
+  return {
+    /** When each thing was first seen (milliseconds), by its key. */
+    async all(): Promise<ReadonlyMap<string, number>> {
+      const { docs } = await firestoreCall('query sightings', () =>
+        collection.where('installation', '==', installation).get(),
+      );
+      return new Map(
+        docs.flatMap((snapshot) => {
+          const key: unknown = snapshot.get('key');
+          const firstSeenAt: unknown = snapshot.get('firstSeenAt');
+          return typeof key === 'string' && typeof firstSeenAt === 'number' ? [[key, firstSeenAt]] : [];
+        }),
+      );
+    },
+
+    /** Records first sightings; a key that is there already keeps its time. */
+    async add(keys: readonly string[], now: number): Promise<void> {
+      for (const some of chunks(keys)) await Promise.all(some.map((key) => create(key, now)));
+    },
+
+    async remove(keys: readonly string[]): Promise<void> {
+      for (const some of chunks(keys)) {
+        const batch = db.batch();
+        for (const key of some) batch.delete(document(key));
+        await firestoreCall('remove sightings', () => batch.commit());
+      }
+    },
+  };
+};
