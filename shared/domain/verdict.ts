@@ -17,6 +17,8 @@ export const PROBE_OUTCOMES = [
   'TlsInvalid',
   'ConnectionLost',
   'Timeout',
+  /** The prober's own trouble (no descriptors, credentials out of reach): counts neither way. */
+  'NotProbed',
 ] as const;
 export type ProbeOutcome = (typeof PROBE_OUTCOMES)[number];
 
