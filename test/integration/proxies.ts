@@ -35,7 +35,7 @@ export const randomNamespace = async (): Promise<string> => {
 
 const anyObject = z.looseObject({});
 const proxySchema = z.looseObject({
-  metadata: z.looseObject({ name: z.string(), generation: z.number(), resourceVersion: z.string() }),
+  metadata: z.looseObject({ name: z.string(), generation: z.number() }),
   spec: anyObject,
   status: anyObject.optional(),
 });
@@ -59,7 +59,10 @@ export const stored = ({ status, body }: ApiAnswer): StoredProxy => {
 export const refusal = ({ status, body }: ApiAnswer): string[] => {
   if (status < 300) throw new Error(`not refused: ${JSON.stringify(body)}`);
   const { message, details } = refusalSchema.parse(body);
-  return details?.causes?.map((cause) => `${cause.field}: ${cause.message}`) ?? [message];
+  if (!details?.causes) return [message];
+  // Without a field it is the server's remark that rules are not evaluated on a malformed object.
+  const reasons = details.causes.filter(({ field }) => field !== '<nil>');
+  return reasons.map((cause) => `${cause.field}: ${cause.message}`);
 };
 
 export const proxyPath = (namespace: string, name = ''): string =>
