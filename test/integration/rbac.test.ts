@@ -65,9 +65,9 @@ const secret = async (): Promise<string> => {
   return name;
 };
 
-describe('rights in the cluster (W8)', () => {
-  const clusterWide = (user: string): string[] => (user === 'gc' ? ['get namespaces kube-system'] : []);
+const clusterWide = (user: string): string[] => (user === 'gc' ? ['get namespaces kube-system'] : []);
 
+describe('rights in the cluster (W8)', () => {
   test.each(FUNCTION_IDENTITIES)('%s may do its job and nothing else', async (user) => {
     expect(await rights(user, OWN)).toEqual([...ALLOWED[user], ...clusterWide(user)].sort());
   });
