@@ -1,0 +1,31 @@
+/** Loopback addresses for machines, one owner each at a time. */
+
+export interface AddressAllocator {
+  /** An address that nobody has. Throws RangeError when all are taken. */
+  next(): string;
+  release(address: string): void;
+}
+
+/**
+ * Hands out the addresses of a range in turn. A released one goes to the end of the queue, so that a machine that is
+ * started again gets another address for as long as there is one.
+ */
+export const makeAddressAllocator = (
+  range: { address(last: number): string },
+  first = 1,
+  last = 253,
+): AddressAllocator => {
+  const free = Array.from({ length: last - first + 1 }, (_, index) => range.address(first + index));
+  const taken = new Set<string>();
+  return {
+    next: () => {
+      const address = free.shift();
+      if (address === undefined) throw new RangeError('every address of the range is taken');
+      taken.add(address);
+      return address;
+    },
+    release: (address) => {
+      if (taken.delete(address)) free.push(address);
+    },
+  };
+};

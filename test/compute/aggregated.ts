@@ -1,0 +1,54 @@
+/** The aggregated list of instances: every zone on every page, with warnings for what a page does not show. */
+
+import { ApiError } from './errors.ts';
+import { pageOf, select } from './pages.ts';
+import { instanceResource, type Resource } from './resources.ts';
+import type { World } from './world.ts';
+
+const warning = (code: string, message: string, zone: string): Resource => ({
+  warning: { code, message, data: [{ key: 'scope', value: `zones/${zone}` }] },
+});
+
+const zoneOf = (resource: Resource): string =>
+  typeof resource['zone'] === 'string' ? (resource['zone'].split('/').at(-1) ?? '') : '';
+
+export const aggregatedList = (world: World, query: URLSearchParams): Resource => {
+  const outages = new Map(
+    world.zones.flatMap((zone) => {
+      const fault = world.faults.unreachable(zone);
+      return fault ? [[zone, fault.how ?? 'both'] as const] : [];
+    }),
+  );
+  if (outages.size > 0 && query.get('returnPartialSuccess') !== 'true') {
+    throw new ApiError(503, 'backendError', 'The service is currently unavailable.');
+  }
+  const visible = [...world.instances.values()].filter(({ zone }) => !outages.has(zone));
+  const resources = visible.map((instance) => instanceResource(world, instance));
+  const zoneFirst = [...select(resources, query)].sort(
+    (a, b) => world.zones.indexOf(zoneOf(a)) - world.zones.indexOf(zoneOf(b)),
+  );
+  const { items, nextPageToken } = pageOf(zoneFirst, query);
+  const byZone = Map.groupBy(items, zoneOf);
+  const scopes = world.zones.map((zone): readonly [string, Resource] => {
+    const scope = `zones/${zone}`;
+    const how = outages.get(zone);
+    if (how === 'warning' || how === 'both') {
+      return [scope, warning('UNREACHABLE', `The zone '${zone}' is unreachable.`, zone)];
+    }
+    const instances = byZone.get(zone);
+    return [
+      scope,
+      instances
+        ? { instances }
+        : warning('NO_RESULTS_ON_PAGE', `There are no results for scope '${scope}' on this page.`, zone),
+    ];
+  });
+  const unreachables = [...outages].filter(([, how]) => how !== 'warning').map(([zone]) => `zones/${zone}`);
+  return {
+    kind: 'compute#instanceAggregatedList',
+    id: `projects/${world.projectId}/aggregated/instances`,
+    items: Object.fromEntries(scopes),
+    ...(nextPageToken === undefined ? {} : { nextPageToken }),
+    ...(unreachables.length > 0 ? { unreachables } : {}),
+  };
+};
