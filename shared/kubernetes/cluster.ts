@@ -6,7 +6,7 @@ import type { Log } from '#shared/app/log.ts';
 
 import type { ClusterOptions } from './configuration.ts';
 import { openConnection } from './connection.ts';
-import { recordEvent, type ProxyEvent } from './events.ts';
+import { recordEvent, type EventSubject, type ProxyEvent } from './events.ts';
 import { errorOfReply } from './failure.ts';
 import type { ProxyStatus } from './proxy.gen.ts';
 import {
@@ -23,6 +23,7 @@ import { watchProxies, type ProxyWatchEvent, type WatchOptions } from './watch.t
 
 export type {
   ClusterOptions,
+  EventSubject,
   ObjectName,
   ProxyEvent,
   ProxyListing,
@@ -59,7 +60,7 @@ export interface Cluster {
   /** A refusal by the cluster is data (`unreadable`); an outage throws. */
   readSecret(namespace: string, name: string, signal?: AbortSignal): Promise<SecretReading>;
   /** Best effort: a failure is logged, never thrown. */
-  recordEvent(proxy: ProxyObject, event: ProxyEvent): Promise<void>;
+  recordEvent(proxy: EventSubject, event: ProxyEvent): Promise<void>;
   /** UID of the namespace kube-system, which tells clusters apart. */
   clusterId(): Promise<string>;
   close(): Promise<void>;

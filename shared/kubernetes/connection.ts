@@ -78,6 +78,7 @@ const keepDispatcher = () => {
       if (!failed || failed !== kept) return;
       kept = undefined;
       failed.close().catch(() => undefined);
+      setTimeout(() => void failed.destroy(), REQUEST_DEADLINE_MS).unref();
     },
     async destroy(): Promise<void> {
       await kept?.destroy();

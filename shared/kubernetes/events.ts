@@ -6,8 +6,12 @@ import type { Clock } from '#shared/app/clock.ts';
 
 import type { Connection } from './connection.ts';
 import { errorOfReply } from './failure.ts';
-import { PROXY_RESOURCE } from './proxy.gen.ts';
-import type { ProxyObject } from './schema.ts';
+import { PROXY_RESOURCE, type ProxyMetadata } from './proxy.gen.ts';
+
+/** What an Event needs to know of the Proxy that it is about. */
+export interface EventSubject {
+  readonly metadata: Pick<ProxyMetadata, 'namespace' | 'name' | 'uid'>;
+}
 
 export interface ProxyEvent {
   readonly type: 'Normal' | 'Warning';
@@ -21,13 +25,13 @@ const MAX_MESSAGE = 1024;
 const MAX_NAME = 253;
 
 /** The same happening has the same name, so that its repetition is one Event with a newer time. */
-const eventName = ({ metadata }: ProxyObject, event: ProxyEvent, component: string): string => {
+const eventName = ({ metadata }: EventSubject, event: ProxyEvent, component: string): string => {
   const identity = JSON.stringify([metadata.uid, component, event.type, event.reason, event.message]);
   const suffix = `.${createHash('sha256').update(identity).digest('hex').slice(0, 16)}`;
   return `${metadata.name.slice(0, MAX_NAME - suffix.length)}${suffix}`;
 };
 
-const involved = ({ metadata }: ProxyObject) => ({
+const involved = ({ metadata }: EventSubject) => ({
   apiVersion: `${PROXY_RESOURCE.group}/${PROXY_RESOURCE.version}`,
   kind: PROXY_RESOURCE.kind,
   namespace: metadata.namespace,
@@ -38,7 +42,7 @@ const involved = ({ metadata }: ProxyObject) => ({
 /** Creates the Event, or moves the time of the one that says the same. */
 export const recordEvent = async (
   connection: Connection,
-  proxy: ProxyObject,
+  proxy: EventSubject,
   event: ProxyEvent,
   { component, clock }: { readonly component: string; readonly clock: Clock },
 ): Promise<void> => {

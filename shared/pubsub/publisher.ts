@@ -8,7 +8,8 @@ import type { ChangeMessage, ProbeMessage } from '#shared/domain/message.ts';
 export interface PublisherOptions {
   readonly projectId: string;
   readonly changesTopic: string;
-  readonly probesTopic: string;
+  /** Default `proxy-probes`. */
+  readonly probesTopic?: string;
   /** How long one publish may take, retries of the library included. Milliseconds, default 10,000. */
   readonly deadlineMs?: number;
 }
@@ -50,8 +51,9 @@ export const openPublisher = (options: PublisherOptions): Publisher => {
     batching: { maxMilliseconds: BATCH_WAIT_MS },
     gaxOpts: gaxOptions(options.deadlineMs ?? 10_000),
   };
+  const probesTopic = options.probesTopic ?? 'proxy-probes';
   const changes: Topic = client.topic(options.changesTopic, { ...settings, messageOrdering: true });
-  const probes: Topic = client.topic(options.probesTopic, settings);
+  const probes: Topic = client.topic(probesTopic, settings);
   return {
     async change({ namespace, name, uid, reason }) {
       try {
@@ -66,7 +68,7 @@ export const openPublisher = (options: PublisherOptions): Publisher => {
       try {
         await probes.publishMessage({ json: { uid, reason } });
       } catch (cause) {
-        throw failure(options.probesTopic, cause);
+        throw failure(probesTopic, cause);
       }
     },
     async close() {

@@ -1,0 +1,59 @@
+/** Publishing one nudge, and when to try again after it failed: per Proxy, so that none waits for another. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Log } from '#shared/app/log.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
+import { backoff } from '#shared/app/wait.ts';
+import type { ChangeMessage } from '#shared/domain/message.ts';
+import type { ProxyRef } from '#shared/domain/proxy.ts';
+
+export interface DeliveryPorts {
+  readonly publish: (message: ChangeMessage) => Promise<void>;
+  /** Called after each failed publish of a Proxy, with how many there were in a row. */
+  readonly onFailure: (ref: ProxyRef, failures: number) => void;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+const RETRY_MIN_MS = 500;
+const RETRY_BASE_MS = 1000;
+const RETRY_CAP_MS = 30_000;
+
+export type Delivery = ReturnType<typeof makeDelivery>;
+
+export const makeDelivery = (ports: DeliveryPorts) => {
+  const failing = new Map<string, { readonly count: number; readonly retryAt: number }>();
+
+  const failed = (ref: ProxyRef, error: unknown): void => {
+    const count = (failing.get(ref.uid)?.count ?? 0) + 1;
+    const wait = RETRY_MIN_MS + backoff(count, RETRY_BASE_MS, RETRY_CAP_MS, ports.ids);
+    failing.set(ref.uid, { count, retryAt: ports.clock.now() + wait });
+    ports.metrics.count('watcher_publish_failures');
+    ports.log.error('a nudge could not be published', error, { ...ref, failures: count });
+    ports.onFailure(ref, count);
+  };
+
+  return {
+    /** True when the message is stored. Never throws. */
+    async deliver(ref: ProxyRef, reason: string): Promise<boolean> {
+      try {
+        await ports.publish({ ...ref, reason });
+      } catch (error) {
+        failed(ref, error);
+        return false;
+      }
+      failing.delete(ref.uid);
+      ports.metrics.count('watcher_nudges', { reason });
+      ports.log.info('nudged', { ...ref, reason });
+      return true;
+    },
+    /** Not before this (ms); undefined when the last publish succeeded. */
+    retryAt: (uid: string): number | undefined => failing.get(uid)?.retryAt,
+    forget: (uid: string): void => {
+      failing.delete(uid);
+    },
+  };
+};

@@ -1,0 +1,102 @@
+/** The watcher: what the watches and the Secrets say goes into memory, and each Proxy that changed there is looked at. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Log } from '#shared/app/log.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
+import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
+import type { Publisher } from '#shared/pubsub/publisher.ts';
+
+import { makeKnown, type Known } from './known.ts';
+import { livenessHandler, makeLiveness } from './liveness.ts';
+import { makeNudger, type Nudger } from './nudger.ts';
+import { runSecretLoop } from './secret-loop.ts';
+import { viewOf } from './view.ts';
+import { makeWarnings } from './warnings.ts';
+import { WATCH_TIMES, runWatchLoop, type WatchSink, type WatchTimes } from './watch-loop.ts';
+
+export interface WatcherPorts {
+  readonly cluster: Pick<Cluster, 'listNamespace' | 'watchProxies' | 'readSecret' | 'recordEvent'>;
+  readonly publisher: Pick<Publisher, 'change'>;
+  readonly installation: string;
+  /** `['*']` = all of the cluster, by one watch; else one watch each. */
+  readonly namespaces: readonly string[];
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Default `WATCH_TIMES`. */
+  readonly times?: WatchTimes;
+  /** How often each Secret is read, in milliseconds; default 30,000. */
+  readonly secretsEveryMs?: number;
+}
+
+/** Ten reads of Secrets per second at most. */
+const SECRET_GAP_MS = 100;
+/** Longest time without a sign of the API server before the process should be replaced. */
+const STALE_MS = 300_000;
+
+const makeSink = (known: Known, nudger: Nudger, progress: WatchSink['progress']): WatchSink => {
+  const changed = (proxy: ProxyObject): void => {
+    known.seen(viewOf(proxy));
+    nudger.evaluate(proxy.metadata.uid);
+  };
+  return {
+    changed,
+    listed(scope, proxies) {
+      for (const proxy of proxies) changed(proxy);
+      const listed = new Set(proxies.map(({ metadata }) => metadata.uid));
+      for (const view of known.missingFrom(scope, listed)) {
+        known.vanished(view);
+        nudger.evaluate(view.ref.uid);
+      }
+    },
+    deleted(proxy) {
+      known.vanished(viewOf(proxy));
+      nudger.evaluate(proxy.metadata.uid);
+    },
+    progress,
+  };
+};
+
+/** `run` ends some moments after its signal aborts, with nothing in flight; no error ends it before. */
+export const makeWatcher = (ports: WatcherPorts) => {
+  const { cluster, clock, log } = ports;
+  const scopes = [...new Set(ports.namespaces)];
+  const known = makeKnown();
+  const liveness = makeLiveness(scopes, STALE_MS, clock);
+  const nudger = makeNudger({
+    ...ports,
+    known,
+    publish: (message) => ports.publisher.change(message),
+    onFailure: makeWarnings(cluster, clock),
+  });
+  const loop = {
+    ...ports,
+    sink: makeSink(known, nudger, (scope) => liveness.progress(scope)),
+    times: ports.times ?? WATCH_TIMES,
+  };
+  const secrets = {
+    index: known.secrets,
+    read: ({ namespace, name }: { namespace: string; name: string }, signal: AbortSignal) =>
+      cluster.readSecret(namespace, name, signal),
+    onNews: (uids: readonly string[]) => uids.forEach((uid) => nudger.evaluate(uid)),
+    clock,
+    log,
+    everyMs: ports.secretsEveryMs ?? 30_000,
+    gapMs: SECRET_GAP_MS,
+  };
+  return {
+    http: livenessHandler(liveness),
+    /** Proxies and Secrets that are remembered, and Proxies that are not settled. */
+    sizes: () => ({ proxies: known.size, secrets: known.secrets.size, pending: nudger.pending }),
+    async run(signal: AbortSignal): Promise<void> {
+      await Promise.all([
+        ...scopes.map((scope) => runWatchLoop(loop, scope, signal)),
+        runSecretLoop(secrets, signal),
+        nudger.run(signal),
+      ]);
+      await nudger.stop();
+    },
+  };
+};
