@@ -43,7 +43,7 @@ export const compilerProgress = (log: string): string => {
   const last = lines.at(-1) ?? '';
   if (last.startsWith('go: ')) return last.slice(4);
   const compiled = lines.filter((line) => !line.startsWith('go: ')).length;
-  return compiled === 0 ? 'starting' : `${compiled} packages compiled`;
+  return compiled === 0 ? 'working' : `${compiled} packages compiled`;
 };
 
 const goEnvironment = (env: Environment): NodeJS.ProcessEnv => ({

@@ -73,12 +73,10 @@ const manifestSchema = z.looseObject({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /** The objects in a YAML text of one or more documents; throws when one is no Kubernetes object. */
-export const parseManifests = (text: string): readonly Manifest[] =>
-  z.array(manifestSchema).parse(
-    parseAllDocuments(text)
-      .filter((document) => document.contents !== null)
-      .map((document) => z.json().parse(document.toJS())),
-  );
+export const parseManifests = (text: string): readonly Manifest[] => {
+  const values = parseAllDocuments(text).map((document) => z.json().parse(document.toJS()));
+  return z.array(manifestSchema).parse(values.filter((value) => value !== null));
+};
 
 const resourcesSchema = z.object({
   resources: z.array(z.object({ name: z.string(), kind: z.string(), namespaced: z.boolean() })),

@@ -185,7 +185,7 @@ describe('installed packages', () => {
 
 describe('the progress of a build', () => {
   test('is the download that it waits for, else the packages compiled', () => {
-    expect(compilerProgress('')).toBe('starting');
+    expect(compilerProgress('')).toBe('working');
     expect(compilerProgress('go: downloading k8s.io/api v0.37.2\n')).toBe('downloading k8s.io/api v0.37.2');
     expect(compilerProgress('go: downloading a v1\nunicode\nk8s.io/api\n')).toBe('2 packages compiled');
   });
