@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { condition, gcpSpec, poll, startWorld, type World } from './world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld('crash');
+});
+afterAll(async () => {
+  await world.stack.stop();
+});
+
+const machines = () => world.stack.cloud.compute.control.instances();
+
+describe('crashes and outages', () => {
+  test('W2: provision killed between the create call and its status write leads to one machine, adopted', async () => {
+    const { control } = world.stack.cloud.compute;
+    control.resetCalls();
+    // The call has been made, its answer is on the way for long enough to die in between.
+    control.addFault({ kind: 'slowResponse', method: 'instances.insert', ms: 3000, count: 1 });
+    await world.apply('adopted', gcpSpec());
+    await poll('the machine exists', () => machines().find(({ labels }) => labels['egress-proxy-uid']));
+    expect((await world.get('adopted'))?.status.providerID).toBeUndefined();
+    world.stack.deployments.instances.provision.kill('SIGKILL');
+    await world.ready('adopted');
+    expect(machines()).toHaveLength(1);
+    const inserts = control.calls({ method: 'instances.insert' });
+    expect(inserts.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  test('rows 38, 40: a zone without capacity is left for the next, and nothing stays behind in it', async () => {
+    const { control } = world.stack.cloud.compute;
+    control.addFault({ kind: 'stockOut', method: 'instances.insert', zone: 'europe-west1-b' });
+    await world.apply('second-zone', gcpSpec());
+    const proxy = await world.ready('second-zone');
+    control.clearFaults();
+    expect(proxy.status.zone).toBe('europe-west1-c');
+    expect(machines().filter(({ labels }) => labels['egress-proxy-uid'] === proxy.metadata.uid)).toHaveLength(
+      1,
+    );
+  });
+
+  test('B1: a machine that vanished is withdrawn and replaced', async () => {
+    const { control } = world.stack.cloud.compute;
+    const before = await world.ready('adopted');
+    const machine = machines().find(({ labels }) => labels['egress-proxy-uid'] === before.metadata.uid);
+    if (!machine) throw new Error('there is no machine');
+    await control.vanish(machine.name);
+    await world.until(
+      'adopted',
+      'is withdrawn or replaced',
+      (proxy) => proxy?.status.providerID !== before.status.providerID,
+      75_000,
+    );
+    const after = await world.until(
+      'adopted',
+      'has another machine',
+      (proxy) => condition(proxy, 'Ready', 'True') && proxy?.status.providerID !== before.status.providerID,
+    );
+    expect(after?.status.providerID).toBeDefined();
+  });
+});
