@@ -1,0 +1,84 @@
+/** Connections and exchanges on them, as promises that settle once. */
+
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, type SecureContext } from 'node:tls';
+
+import type { Budget } from './budget.ts';
+import { ProbeFailure, connectFailure, handshakeFailure, lostFailure } from './failure.ts';
+import type { Parsed } from './response.ts';
+
+/** Host without brackets, as sockets want it. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+const until = (socket: Socket, event: string, failure: (error: unknown) => ProbeFailure): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once(event, resolve);
+    socket.once('error', (error) => reject(failure(error)));
+    socket.once('close', () => reject(new ProbeFailure('ConnectionLost', `closed before ${event}`)));
+  });
+
+/** A TCP connection. */
+export const openTcp = async (budget: Budget, { host, port }: Place): Promise<Socket> => {
+  const socket = budget.own(connectTcp({ host, port, noDelay: true }));
+  await until(socket, 'connect', connectFailure);
+  budget.connected();
+  return socket;
+};
+
+/** TLS over a connection that stands; certificate and name (or address) are verified. */
+export const openTls = async (
+  budget: Budget,
+  socket: Socket,
+  host: string,
+  secureContext: SecureContext,
+): Promise<Socket> => {
+  const secure = budget.own(
+    connectTls({
+      socket,
+      secureContext,
+      host,
+      // An address has no place in SNI, but is verified all the same.
+      ...(isIP(host) ? {} : { servername: host }),
+      ALPNProtocols: ['http/1.1'],
+      rejectUnauthorized: true,
+    }),
+  );
+  await until(secure, 'secureConnect', handshakeFailure);
+  return secure;
+};
+
+/**
+ * Sends a request and feeds all that has come so far to `parse`, until that is done. `malformed` says whose fault it is
+ * when it is no HTTP.
+ */
+export const exchange = <T>(
+  socket: Socket,
+  request: string,
+  parse: (bytes: Buffer, ended: boolean) => Parsed<T>,
+  malformed: 'ProxyError' | 'WrongContent',
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    let bytes: Buffer = Buffer.alloc(0);
+    const consider = (ended: boolean): void => {
+      const parsed = parse(bytes, ended);
+      if (parsed.kind === 'done') resolve(parsed.value);
+      if (parsed.kind === 'invalid') reject(new ProbeFailure(malformed, `answer: ${parsed.why}`));
+      if (parsed.kind !== 'more') socket.off('data', onData);
+    };
+    const onData = (chunk: Buffer): void => {
+      bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+      consider(false);
+    };
+    const onEnd = (): void => {
+      consider(true);
+      reject(new ProbeFailure('ConnectionLost', 'closed before the answer was complete'));
+    };
+    socket.on('data', onData);
+    socket.once('end', onEnd);
+    socket.once('close', onEnd);
+    socket.once('error', (error) => reject(lostFailure(error)));
+    socket.write(request, 'latin1');
+  });
