@@ -1,0 +1,198 @@
+/** A world that gc can act on: what it holds changes with every call, and each part can be made to fail. */
+
+import { Timestamp } from '@google-cloud/firestore';
+
+import type { Dependencies } from '../../../functions/gc/handler.ts';
+import { makeHandler } from '../../../functions/gc/handler.ts';
+import { SystemError } from '#shared/app/errors.ts';
+import type { HttpReply } from '#shared/app/http.ts';
+import { makeLog } from '#shared/app/log.ts';
+import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
+import type { ChangeMessage } from '#shared/domain/message.ts';
+import type { ProxyRecord } from '#shared/domain/record.ts';
+import type { ProxyObject } from '#shared/kubernetes/cluster.ts';
+
+import { INSTALLATION, LIMITS, NOW } from './builders.ts';
+
+export type Part = 'machines' | 'get' | 'delete' | 'proxies' | 'getProxy' | 'publish' | 'lock';
+
+export interface World {
+  now: number;
+  /** `zone/name` → machine. */
+  readonly machines: Map<string, Machine>;
+  readonly proxies: ProxyObject[];
+  /** UIDs that a stale list lacks, while a single read shows them. */
+  readonly hiddenFromList: Set<string>;
+  readonly records: Map<string, ProxyRecord>;
+  readonly sightings: Map<string, number>;
+  clusterId: string;
+  rememberedCluster: string | undefined;
+  lockHolder: string | undefined;
+  readonly unknownZones: string[];
+  /** Parts that fail until they are taken out. */
+  readonly broken: Set<Part>;
+  readonly published: ChangeMessage[];
+  readonly deleted: string[];
+  readonly swept: string[];
+  /** Names of every call that would change something. */
+  readonly writes: string[];
+  readonly metrics: { readonly name: string; readonly labels: Readonly<Record<string, string>> }[];
+  readonly logLines: string[];
+  /** Runs once, right before the next live read of a machine. */
+  beforeGet: (() => void) | undefined;
+}
+
+export const aWorld = (machines: readonly Machine[] = []): World => ({
+  now: NOW,
+  machines: new Map(machines.map((machine) => [`${machine.zone}/${machine.name}`, machine])),
+  proxies: [],
+  hiddenFromList: new Set(),
+  records: new Map(),
+  sightings: new Map(),
+  clusterId: 'cluster-1',
+  rememberedCluster: 'cluster-1',
+  lockHolder: undefined,
+  unknownZones: [],
+  broken: new Set(),
+  published: [],
+  deleted: [],
+  swept: [],
+  writes: [],
+  metrics: [],
+  logLines: [],
+  beforeGet: undefined,
+});
+
+const guard = (world: World, part: Part): void => {
+  if (world.broken.has(part)) throw new SystemError('Transient', `${part} is broken`);
+};
+
+const unused = (): never => {
+  throw new Error('gc never calls this');
+};
+
+const provider = (world: World): MachineProvider => ({
+  name: 'gcp',
+  get: async (name, zone) => {
+    world.beforeGet?.();
+    world.beforeGet = undefined;
+    guard(world, 'get');
+    return world.machines.get(`${zone}/${name}`);
+  },
+  delete: async ({ name, zone }) => {
+    guard(world, 'delete');
+    world.writes.push('delete');
+    world.deleted.push(name);
+    world.machines.delete(`${zone}/${name}`);
+    return { zone, name: 'operation' };
+  },
+  list: async () => {
+    guard(world, 'machines');
+    return {
+      machines: [...world.machines.values()],
+      unknownZones: world.unknownZones,
+      partial: false,
+    };
+  },
+  create: unused,
+  start: unused,
+  wait: unused,
+  close: async () => undefined,
+});
+
+const stored = (record: ProxyRecord) => ({
+  record,
+  version: { updateTime: Timestamp.fromMillis(NOW - 24 * LIMITS.tombstoneAgeMs) },
+  readTime: NOW,
+});
+
+const cluster = (world: World): Dependencies['cluster'] => ({
+  listProxies: async () => {
+    guard(world, 'proxies');
+    return world.proxies.filter(({ metadata }) => !world.hiddenFromList.has(metadata.uid));
+  },
+  getProxy: async ({ namespace, name }) => {
+    guard(world, 'getProxy');
+    return world.proxies.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  },
+  clusterId: async () => world.clusterId,
+});
+
+const stores = (world: World): Pick<Dependencies, 'records' | 'sightings' | 'installations' | 'sweep'> => ({
+  records: {
+    all: async () => ({ records: [...world.records.values()].map(stored), unreadable: [] }),
+    read: async (uid) => {
+      const record = world.records.get(uid);
+      return record && stored(record);
+    },
+  },
+  sightings: {
+    all: async () => new Map(world.sightings),
+    add: async (keys, now) => {
+      if (keys.length > 0) world.writes.push('sightings.add');
+      for (const key of keys) if (!world.sightings.has(key)) world.sightings.set(key, now);
+    },
+    remove: async (keys) => {
+      if (keys.length > 0) world.writes.push('sightings.remove');
+      for (const key of keys) world.sightings.delete(key);
+    },
+  },
+  installations: {
+    cluster: async () => world.rememberedCluster,
+    remember: async (id) => {
+      world.writes.push('remember');
+      world.rememberedCluster ??= id;
+    },
+  },
+  sweep: async (tombstones) => {
+    const uids = tombstones.map(({ record }) => record.ref.uid);
+    if (uids.length > 0) world.writes.push('sweep');
+    world.swept.push(...uids);
+    for (const uid of uids) world.records.delete(uid);
+    return uids;
+  },
+});
+
+const dependencies = (world: World): Dependencies => {
+  let serial = 0;
+  return {
+    installation: INSTALLATION,
+    namespaces: ['*'],
+    limits: LIMITS,
+    providers: [provider(world)],
+    cluster: cluster(world),
+    ...stores(world),
+    publisher: {
+      change: async (message) => {
+        guard(world, 'publish');
+        world.writes.push('publish');
+        world.published.push(message);
+      },
+    },
+    lock: async (holder) => {
+      guard(world, 'lock');
+      if (world.lockHolder !== undefined) return undefined;
+      world.writes.push('lock');
+      world.lockHolder = holder;
+      return {
+        release: async () => {
+          world.lockHolder = undefined;
+        },
+      };
+    },
+    clock: { now: () => world.now, monotonic: () => world.now },
+    ids: { token: () => `run-${(serial += 1)}`, uuid: () => 'uuid', fraction: () => 0.5 },
+    log: makeLog((line) => world.logLines.push(line)),
+    metrics: { count: (name, labels = {}) => world.metrics.push({ name, labels }) },
+  };
+};
+
+/** Sends one request to gc in this world. */
+export const call = (world: World, query = '', method = 'POST', path = '/'): Promise<HttpReply> =>
+  makeHandler(dependencies(world))({
+    method,
+    path,
+    query: new URLSearchParams(query),
+    headers: {},
+    body: new Uint8Array(),
+  });
