@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { systemClock } from '#shared/app/clock.ts';
+import { makeLog } from '#shared/app/log.ts';
+import { clusterOptions, openCluster, type ClusterOptions } from '#shared/kubernetes/cluster.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const kubeconfig = (name: string, cluster: object): string => {
+  const file = join(folder, name);
+  const config = {
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user: { token: 't' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+};
+
+const open = (options: ClusterOptions) =>
+  openCluster(options, { clock: systemClock, log: makeLog(() => undefined), component: 'test' });
+
+describe('the configuration of a cluster', () => {
+  test.each([
+    ['a kubeconfig that is not there', () => ({ kubeconfig: join(folder, 'none') })],
+    [
+      'a server whose certificate is not verified',
+      () => ({
+        kubeconfig: kubeconfig('insecure', {
+          server: 'https://127.0.0.1:1',
+          'insecure-skip-tls-verify': true,
+        }),
+      }),
+    ],
+    ['plain http', () => ({ kubeconfig: kubeconfig('plain', { server: 'http://127.0.0.1:1' }) })],
+    ['a DNS endpoint over plain http', () => ({ endpoint: 'http://gke.example.com' })],
+  ])('is refused: %s', (_, options) => {
+    expect(() => open(options())).toThrow(expect.objectContaining({ code: 'NotConfigured' }));
+  });
+
+  test('is taken from KUBECONFIG, then from CLUSTER_ENDPOINT, and is required', () => {
+    const CLUSTER_ENDPOINT = 'https://gke.example.com';
+    expect(clusterOptions({ KUBECONFIG: 'file', CLUSTER_ENDPOINT })).toEqual({ kubeconfig: 'file' });
+    expect(clusterOptions({ CLUSTER_ENDPOINT })).toEqual({ endpoint: CLUSTER_ENDPOINT });
+    expect(() => clusterOptions({})).toThrow('KUBECONFIG or CLUSTER_ENDPOINT');
+  });
+
+  test('opening a cluster contacts nobody, a call to one that is away is Transient', async () => {
+    const cluster = open({ kubeconfig: kubeconfig('away', { server: 'https://127.0.0.1:1' }) });
+    await expect(cluster.getProxy({ namespace: 'n', name: 'p' })).rejects.toMatchObject({
+      code: 'Transient',
+    });
+    await cluster.close();
+  });
+});

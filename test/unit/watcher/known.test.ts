@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+
+import { makeKnown } from '../../../functions/watcher/known.ts';
+import { makeLiveness, livenessHandler } from '../../../functions/watcher/liveness.ts';
+import { makeWarnings } from '../../../functions/watcher/warnings.ts';
+import { aView, steppedClock, uidOf } from './builders.ts';
+
+describe('what the watcher remembers', () => {
+  const elsewhere = aView(3, { ref: { namespace: 'other', name: 'p-3', uid: uidOf(3) } });
+
+  test('row 5: a list of one namespace says nothing about another', () => {
+    const known = makeKnown();
+    for (const view of [aView(1), aView(2), elsewhere]) known.seen(view);
+    const missing = (scope: string) =>
+      known.missingFrom(scope, new Set([uidOf(1)])).map(({ ref }) => ref.uid);
+    expect(missing('crawlers')).toEqual([uidOf(2)]);
+    expect(missing('*')).toEqual([uidOf(2), uidOf(3)]);
+  });
+
+  test('a Proxy that is gone is missed once', () => {
+    const known = makeKnown();
+    known.seen(aView(1));
+    known.vanished(aView(1));
+    expect(known.missingFrom('*', new Set())).toEqual([]);
+  });
+
+  test('how a Proxy went is judged by how it was last seen', () => {
+    const known = makeKnown();
+    known.seen(aView(1, { deleting: true, generation: 2 }));
+    known.vanished(aView(1));
+    expect(known.get(uidOf(1))).toMatchObject({ gone: true, view: { deleting: true, generation: 2 } });
+  });
+});
+
+const ask = async (handler: ReturnType<typeof livenessHandler>, path: string, method = 'GET') =>
+  (await handler({ method, path, query: new URLSearchParams(), headers: {}, body: new Uint8Array() })).status;
+
+describe('liveness', () => {
+  test('row 1: fails when one scope has shown no sign for too long, and recovers', async () => {
+    const clock = steppedClock();
+    const liveness = makeLiveness(['a', 'b'], 1000, clock);
+    const handler = livenessHandler(liveness);
+    expect([await ask(handler, '/live'), await ask(handler, '/ready')]).toEqual([200, 503]);
+    liveness.progress('a');
+    liveness.progress('b');
+    expect(await ask(handler, '/ready')).toBe(200);
+    clock.step(999);
+    liveness.progress('a');
+    clock.step(1);
+    expect(await ask(handler, '/live')).toBe(503);
+    liveness.progress('b');
+    expect(await ask(handler, '/live')).toBe(200);
+  });
+
+  test('answers nothing else', async () => {
+    const handler = livenessHandler(makeLiveness([], 1000, steppedClock()));
+    expect(await ask(handler, '/')).toBe(404);
+    expect(await ask(handler, '/live', 'POST')).toBe(405);
+  });
+});
+
+const setUp = () => {
+  const events: string[] = [];
+  const clock = steppedClock();
+  const recordEvent = ({ metadata }: { metadata: { uid: string } }): Promise<void> => {
+    events.push(metadata.uid);
+    return Promise.resolve();
+  };
+  return { events, clock, warn: makeWarnings({ recordEvent }, clock) };
+};
+
+describe('warnings on Proxies', () => {
+  test('begin with the third failure in a row, and come at most every five minutes per Proxy', () => {
+    const { events, clock, warn } = setUp();
+    for (let failures = 1; failures < 10; failures += 1) warn(aView(1).ref, failures);
+    expect(events).toHaveLength(1);
+    clock.step(300_000);
+    warn(aView(1).ref, 11);
+    expect(events).toHaveLength(2);
+  });
+
+  test('are few when all of a fleet cannot be published', () => {
+    const { events, clock, warn } = setUp();
+    for (let n = 1; n <= 1000; n += 1) warn(aView(n).ref, 3);
+    expect(events).toHaveLength(20);
+    clock.step(60_000);
+    for (let n = 1; n <= 1000; n += 1) warn(aView(n).ref, 4);
+    expect(events).toHaveLength(40);
+  });
+});
