@@ -12,14 +12,18 @@ const warning = (code: string, message: string, zone: string): Resource => ({
 const zoneOf = (resource: Resource): string =>
   typeof resource['zone'] === 'string' ? (resource['zone'].split('/').at(-1) ?? '') : '';
 
-export const aggregatedList = (world: World, query: URLSearchParams): Resource => {
+/**
+ * Zones that cannot be reached are left out with a warning when `allowsPartial`, which a caller asks for with
+ * `returnPartialSuccess` or, since that parameter has gone from it, with a dated version of the API; else the call fails.
+ */
+export const aggregatedList = (world: World, query: URLSearchParams, allowsPartial: boolean): Resource => {
   const outages = new Map(
     world.zones.flatMap((zone) => {
       const fault = world.faults.unreachable(zone);
       return fault ? [[zone, fault.how ?? 'both'] as const] : [];
     }),
   );
-  if (outages.size > 0 && query.get('returnPartialSuccess') !== 'true') {
+  if (outages.size > 0 && !allowsPartial) {
     throw new ApiError(503, 'backendError', 'The service is currently unavailable.');
   }
   const visible = [...world.instances.values()].filter(({ zone }) => !outages.has(zone));

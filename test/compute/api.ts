@@ -24,6 +24,8 @@ export interface ApiRequest {
   readonly name: string;
   readonly query: URLSearchParams;
   readonly body: unknown;
+  /** The caller takes a list with zones missing. */
+  readonly allowsPartial: boolean;
 }
 
 type Call = (world: World, request: ApiRequest) => Resource | Promise<Resource>;
@@ -175,7 +177,8 @@ export const CALLS: Readonly<Record<ApiMethod, Call>> = {
       request,
       inZone(world.instances, request.zone).map((instance) => instanceResource(world, instance)),
     ),
-  'instances.aggregatedList': (world, { query }) => aggregatedList(world, query),
+  'instances.aggregatedList': (world, { query, allowsPartial }) =>
+    aggregatedList(world, query, allowsPartial),
   'instances.delete': once((world, { zone, name }, requestId) =>
     deleteInstance(world, findInstance(world, zone, name), requestId),
   ),

@@ -85,7 +85,13 @@ const nameIn = (route: Route, body: unknown): string =>
     ? body.name
     : route.name;
 
-const answerCall = async (world: World, request: ApiRequest, route: Route): Promise<Reply> => {
+/** A scripted 404 reads like a real one. */
+const notFoundMessage = (path: string): string => {
+  const resource = /projects\/[^/]+\/zones\/[^/]+\/[^/]+\/[^/]+/u.exec(path)?.[0] ?? path;
+  return notFound(resource).message;
+};
+
+const answerCall = async (world: World, request: ApiRequest, route: Route, url: URL): Promise<Reply> => {
   const occasion = {
     method: request.method,
     zone: request.zone === '' ? undefined : request.zone,
@@ -93,7 +99,9 @@ const answerCall = async (world: World, request: ApiRequest, route: Route): Prom
   };
   const scripted = world.faults.nextStatus(occasion);
   if (scripted && scripted.status >= 300) {
-    throw errorOfStatus(scripted.status, scripted.fault.reason, scripted.fault.message);
+    const { status, fault } = scripted;
+    const usual = status === 404 && route.name !== '' ? notFoundMessage(url.pathname) : undefined;
+    throw errorOfStatus(status, fault.reason, fault.message ?? usual);
   }
   checkScope(world, route);
   const reply = json(200, await CALLS[request.method](world, request));
@@ -128,7 +136,10 @@ const answerApi = async (
       if (!route) throw new ApiError(404, 'notFound', `There is no ${httpMethod} ${url.pathname}.`);
       name = nameIn(route, body);
       const { method, zone } = route;
-      return await answerCall(world, { method, zone, name, query: url.searchParams, body }, route);
+      const query = url.searchParams;
+      const allowsPartial =
+        query.get('returnPartialSuccess') === 'true' || message.headers['x-goog-api-version'] !== undefined;
+      return await answerCall(world, { method, zone, name, query, body, allowsPartial }, route, url);
     } catch (error) {
       return replyToError(world, error);
     }

@@ -1,0 +1,101 @@
+/** The calls that we make of Compute Engine. Replies are what the client library gives, parsed by who reads them. */
+
+import type { protos } from '@google-cloud/compute';
+
+import { SystemError } from '#shared/app/errors.ts';
+import type { OperationRef } from '#shared/domain/machine.ts';
+
+import { callOptions, lazyClients, type LazyClients } from './client.ts';
+import { lastSegment } from './machine.ts';
+import { operationSchema, type Operation } from './operation.ts';
+
+type InstanceBody = protos.google.cloud.compute.v1.IInstance;
+type AggregatedListRequest = protos.google.cloud.compute.v1.IAggregatedListInstancesRequest;
+
+/** Which machine is meant. */
+export interface InstanceKey {
+  readonly zone: string;
+  readonly name: string;
+}
+
+/** All throw `SystemError`. */
+export interface ComputeApi {
+  getInstance(key: InstanceKey): Promise<unknown>;
+  insertInstance(zone: string, body: InstanceBody, requestId: string): Promise<OperationRef>;
+  deleteInstance(key: InstanceKey, requestId: string): Promise<OperationRef>;
+  startInstance(key: InstanceKey, requestId: string): Promise<OperationRef>;
+  /** One page of the list over all zones, with its warnings. */
+  aggregatedPage(filter: string, pageToken: string | undefined): Promise<unknown>;
+  /** The newest operations of a zone, at most `limit`. */
+  listOperations(zone: string, limit: number): Promise<readonly Operation[]>;
+  getOperation(operation: OperationRef): Promise<Operation>;
+  close(): Promise<void>;
+}
+
+const PAGE_SIZE = 500;
+
+const refOf = (zone: string, call: string, name: string | null | undefined): OperationRef => {
+  if (!name) throw new SystemError('Transient', `Compute Engine ${call} named no operation.`);
+  return { zone, name: lastSegment(name) };
+};
+
+const instanceCalls = (clients: LazyClients, project: string) => ({
+  getInstance: ({ zone, name }: InstanceKey): Promise<unknown> =>
+    clients.call('get', async ({ instances }) => {
+      const [instance] = await instances.get({ project, zone, instance: name }, callOptions());
+      return instance;
+    }),
+  insertInstance: (zone: string, instanceResource: InstanceBody, requestId: string) =>
+    clients.call('insert', async ({ instances }) => {
+      const request = { project, zone, instanceResource, requestId };
+      const [operation] = await instances.insert(request, callOptions());
+      return refOf(zone, 'insert', operation.latestResponse.name);
+    }),
+  deleteInstance: ({ zone, name }: InstanceKey, requestId: string) =>
+    clients.call('delete', async ({ instances }) => {
+      const request = { project, zone, instance: name, requestId };
+      const [operation] = await instances.delete(request, callOptions());
+      return refOf(zone, 'delete', operation.latestResponse.name);
+    }),
+  startInstance: ({ zone, name }: InstanceKey, requestId: string) =>
+    clients.call('start', async ({ instances }) => {
+      const request = { project, zone, instance: name, requestId };
+      const [operation] = await instances.start(request, callOptions());
+      return refOf(zone, 'start', operation.latestResponse.name);
+    }),
+  aggregatedPage: (filter: string, pageToken: string | undefined): Promise<unknown> =>
+    clients.call('aggregatedList', async ({ instances }) => {
+      const request: AggregatedListRequest = { project, filter, maxResults: PAGE_SIZE };
+      if (pageToken !== undefined) request.pageToken = pageToken;
+      // The library's iterator hides `unreachables`; the call beneath it gives the whole reply as its third value.
+      const list = instances.innerApiCalls['aggregatedList'];
+      if (!list) throw new SystemError('NotConfigured', 'The client library has no aggregatedList.');
+      const reply: unknown = await Reflect.apply(list, undefined, [request, callOptions()]);
+      const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
+      return parts[2];
+    }),
+});
+
+const operationCalls = (clients: LazyClients, project: string) => ({
+  listOperations: (zone: string, limit: number): Promise<readonly Operation[]> =>
+    clients.call('operations.list', async ({ operations }) => {
+      const request = { project, zone, maxResults: limit, orderBy: 'creationTimestamp desc' };
+      const [found] = await operations.list(request, callOptions());
+      return operationSchema.array().parse(found);
+    }),
+  getOperation: ({ zone, name }: OperationRef): Promise<Operation> =>
+    clients.call('operations.get', async ({ operations }) => {
+      const [operation] = await operations.get({ project, zone, operation: name }, callOptions());
+      return operationSchema.parse(operation);
+    }),
+});
+
+/** Opens nothing by itself: the clients are made at the first call. */
+export const openComputeApi = (projectId: string, endpoint: string | undefined): ComputeApi => {
+  const clients = lazyClients(endpoint);
+  return {
+    ...instanceCalls(clients, projectId),
+    ...operationCalls(clients, projectId),
+    close: () => clients.close(),
+  };
+};

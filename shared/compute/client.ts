@@ -1,0 +1,102 @@
+/** The clients of Compute Engine: loaded at the first call, a deadline on each call, errors of ours. */
+
+import type { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_client.js';
+import type { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
+
+import { SystemError } from '#shared/app/errors.ts';
+import { pause } from '#shared/app/wait.ts';
+
+import { toSystemError } from './errors.ts';
+
+export interface Clients {
+  readonly instances: InstancesClient;
+  readonly operations: ZoneOperationsClient;
+}
+
+export interface LazyClients {
+  /** Runs one call; `name` is its method's, for the error. Throws `SystemError`. */
+  call<T>(name: string, work: (clients: Clients) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+const DEADLINE_MS = 20_000;
+/** Above the library's own, which does not cover fetching a token. */
+const HARD_DEADLINE_MS = DEADLINE_MS + 5_000;
+
+/** No retries inside the library: by default they go on for ten minutes, and the caller knows better. */
+export const callOptions = (): { timeout: number; retry: null; autoPaginate: false } => ({
+  timeout: DEADLINE_MS,
+  retry: null,
+  autoPaginate: false,
+});
+
+const standInOptions = async (endpoint: string) => {
+  const { OAuth2Client } = await import('google-auth-library');
+  const url = new URL(endpoint);
+  const authClient = new OAuth2Client();
+  authClient.setCredentials({ access_token: 'stand-in' });
+  return {
+    apiEndpoint: url.hostname,
+    port: Number(url.port === '' ? 80 : url.port),
+    protocol: 'http',
+    fallback: true,
+    authClient,
+  };
+};
+
+/** Importing the package whole costs seconds and hundreds of megabytes: two of its files are loaded. */
+const openClients = async (endpoint: string | undefined): Promise<Clients> => {
+  const [instances, operations] = await Promise.all([
+    import('@google-cloud/compute/build/src/v1/instances_client.js'),
+    import('@google-cloud/compute/build/src/v1/zone_operations_client.js'),
+  ]);
+  const options = endpoint === undefined ? { fallback: true } : await standInOptions(endpoint);
+  const clients = {
+    instances: new instances.InstancesClient(options),
+    operations: new operations.ZoneOperationsClient(options),
+  };
+  // Done here, where a failure can be told; the library itself would leave it unhandled.
+  await Promise.all([clients.instances.initialize(), clients.operations.initialize()]);
+  return clients;
+};
+
+const withDeadline = async <T>(name: string, work: Promise<T>): Promise<T> => {
+  const done = new AbortController();
+  const expire = async (): Promise<never> => {
+    await pause(HARD_DEADLINE_MS, done.signal);
+    throw new SystemError('Transient', `Compute Engine ${name} did not answer in ${HARD_DEADLINE_MS} ms.`);
+  };
+  try {
+    return await Promise.race([work, expire()]);
+  } finally {
+    done.abort();
+  }
+};
+
+/** Clients for a stand-in at `endpoint` (`http://host:port`), or for the real API with the platform's credentials. */
+export const lazyClients = (endpoint: string | undefined): LazyClients => {
+  let opening: Promise<Clients> | undefined;
+  const opened = async (): Promise<Clients> => {
+    opening ??= openClients(endpoint);
+    try {
+      return await opening;
+    } catch (error) {
+      opening = undefined;
+      throw error;
+    }
+  };
+  const run = async <T>(work: (clients: Clients) => Promise<T>): Promise<T> => work(await opened());
+  return {
+    call: async (name, work) => {
+      try {
+        return await withDeadline(name, run(work));
+      } catch (error) {
+        throw toSystemError(error, name);
+      }
+    },
+    close: async () => {
+      const clients = await opening?.catch(() => undefined);
+      await Promise.all([clients?.instances.close(), clients?.operations.close()]);
+    },
+  };
+};

@@ -1,0 +1,131 @@
+/** Looks after the operations of one zone for everybody who waits for one of them. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import { errorChain, hasCode } from '#shared/app/errors.ts';
+import type { Log } from '#shared/app/log.ts';
+import { pause } from '#shared/app/wait.ts';
+import type { OperationRef, OperationResult } from '#shared/domain/machine.ts';
+
+import { resultOf, type Operation } from './operation.ts';
+
+export interface OperationSource {
+  /** The newest operations of a zone, at most `limit`. */
+  listOperations(zone: string, limit: number): Promise<readonly Operation[]>;
+  /** Undefined for a plain "not found". */
+  getOperation(operation: OperationRef): Promise<Operation | undefined>;
+}
+
+export interface Waiter {
+  readonly operation: OperationRef;
+  /** Rounds in a row in which the list did not show the operation. */
+  unlisted: number;
+  resolve(result: OperationResult): void;
+  reject(error: unknown): void;
+}
+
+export interface ZoneWatch {
+  add(waiter: Waiter): void;
+  remove(waiter: Waiter): void;
+  waiters(): readonly Waiter[];
+}
+
+const INTERVAL_MS = 1_000;
+/** Hardly any operation is done sooner. */
+const FIRST_LOOK_MS = 200;
+const LONGEST_BACKOFF_MS = 15_000;
+/** A list shows the newest operations of everybody in the zone, so it is longer than the number of ours. */
+const MIN_LISTED = 100;
+const MAX_LISTED = 500;
+/** An unlisted operation is asked for in its first and then every fifth round, at most ten in one round. */
+const ROUNDS_PER_GET = 5;
+const GETS_PER_ROUND = 10;
+
+/** Errors that no later try mends. */
+const isHopeless = (error: unknown): boolean =>
+  hasCode(error, 'Unauthorised', 'NotConfigured', 'InvalidSpec');
+
+const settle = (waiter: Waiter, operation: Operation | undefined): void => {
+  const result: OperationResult = operation ? resultOf(operation) : { kind: 'unknown' };
+  if (result.kind !== 'running') waiter.resolve(result);
+};
+
+/** The waiters whose operation is to be asked for by itself now. */
+const dueForGet = (unlisted: readonly Waiter[]): readonly Waiter[] => {
+  for (const waiter of unlisted) waiter.unlisted += 1;
+  const due = unlisted.filter((waiter) => waiter.unlisted % ROUNDS_PER_GET === 1);
+  for (const late of due.slice(GETS_PER_ROUND)) late.unlisted = 0;
+  return due.slice(0, GETS_PER_ROUND);
+};
+
+/** One list for all, then single reads for what it did not show. */
+const look = async (source: OperationSource, zone: string, waiters: readonly Waiter[]): Promise<void> => {
+  const limit = Math.min(MAX_LISTED, Math.max(MIN_LISTED, waiters.length * 4));
+  const found = await source.listOperations(zone, limit);
+  const listed = new Map(found.map((operation) => [operation.name ?? '', operation]));
+  const unlisted: Waiter[] = [];
+  for (const waiter of waiters) {
+    const operation = listed.get(waiter.operation.name);
+    if (operation) settle(waiter, operation);
+    else unlisted.push(waiter);
+  }
+  await Promise.all(
+    dueForGet(unlisted).map(async (waiter) => settle(waiter, await source.getOperation(waiter.operation))),
+  );
+};
+
+/** Lists at most once a second while somebody waits, and then not at all. */
+export const makeZoneWatch = (source: OperationSource, zone: string, clock: Clock, log: Log): ZoneWatch => {
+  const waiting = new Set<Waiter>();
+  /** Monotonic time before which the zone is not listed again. */
+  let notBefore = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  /** Ends the running loop; undefined while none runs. */
+  let loop: AbortController | undefined;
+
+  const round = async (): Promise<void> => {
+    notBefore = clock.monotonic() + INTERVAL_MS;
+    try {
+      await look(source, zone, [...waiting]);
+      failures = 0;
+    } catch (error) {
+      if (isHopeless(error)) {
+        for (const waiter of waiting) waiter.reject(error);
+        return;
+      }
+      failures += 1;
+      const delay = Math.min(LONGEST_BACKOFF_MS, INTERVAL_MS * 2 ** failures);
+      notBefore = clock.monotonic() + delay;
+      log.warning('operations cannot be listed; waiting goes on', {
+        zone,
+        retryInMs: delay,
+        error: errorChain(error),
+      });
+    }
+  };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    let shortest = FIRST_LOOK_MS;
+    for (;;) {
+      await pause(Math.max(shortest, notBefore - clock.monotonic()), signal);
+      if (signal.aborted) return;
+      await round();
+      shortest = 0;
+    }
+  };
+
+  return {
+    add: (waiter) => {
+      waiting.add(waiter);
+      if (loop) return;
+      loop = new AbortController();
+      void run(loop.signal);
+    },
+    remove: (waiter) => {
+      waiting.delete(waiter);
+      if (waiting.size > 0) return;
+      loop?.abort();
+      loop = undefined;
+    },
+    waiters: () => [...waiting],
+  };
+};
