@@ -1,0 +1,30 @@
+/** Environment of discovery; every key that it reads stands here. */
+
+import { z } from 'zod';
+
+import { fields } from '#shared/app/config.ts';
+
+export const configSchema = z
+  .object({
+    GOOGLE_CLOUD_PROJECT: fields.text,
+    INSTALLATION_ID: fields.installationId,
+    PROXY_NAMESPACES: fields.namespaces,
+    FIRESTORE_DATABASE: fields.text.default('(default)'),
+    CREDENTIALS_DATABASE: fields.text.default('credentials'),
+    PROXY_CHANGES_TOPIC: fields.text.default('proxy-changes'),
+    PROXY_PROBES_TOPIC: fields.text.default('proxy-probes'),
+    LEASE_TTL_MIN_SECONDS: fields.seconds(1, 86_400).default(10),
+    LEASE_TTL_MAX_SECONDS: fields.seconds(1, 604_800).default(86_400),
+    LEASE_TTL_DEFAULT_SECONDS: fields.seconds(1, 604_800).default(300),
+  })
+  .refine(
+    (config) =>
+      config.LEASE_TTL_MIN_SECONDS <= config.LEASE_TTL_DEFAULT_SECONDS &&
+      config.LEASE_TTL_DEFAULT_SECONDS <= config.LEASE_TTL_MAX_SECONDS,
+    {
+      path: ['LEASE_TTL_DEFAULT_SECONDS'],
+      message: 'must lie between LEASE_TTL_MIN_SECONDS and LEASE_TTL_MAX_SECONDS',
+    },
+  );
+
+export type Config = z.output<typeof configSchema>;

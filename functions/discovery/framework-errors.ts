@@ -1,0 +1,73 @@
+/**
+ * Errors that the framework finds before any function runs: a malformed body, an unknown charset or encoding, a path that
+ * does not decode. It would answer with an HTML page, and offers no hook for its Express application. Node announces every
+ * request together with its server before the application sees it, and that is where an error handler is put in its place.
+ */
+
+import { subscribe } from 'node:diagnostics_channel';
+
+import { z } from 'zod';
+
+import { problem, sendReply, type HttpReply } from '#shared/app/http.ts';
+
+/** What body parsers and the router attach to their errors. */
+const frameworkError = z.object({ status: z.int().min(400).max(499), type: z.string().optional() });
+
+export const replyToFrameworkError = (error: unknown): HttpReply => {
+  const parsed = frameworkError.safeParse(error);
+  if (!parsed.success) return problem(500, 'Internal', 'The request failed for a reason of ours.');
+  const { status, type } = parsed.data;
+  if (status === 413) return problem(413, 'BodyTooLarge', 'The body is too large.');
+  if (status === 415) {
+    return type === 'encoding.unsupported'
+      ? problem(415, 'UnsupportedEncoding', 'The body has a content encoding that is not known.')
+      : problem(415, 'UnsupportedMediaType', 'The body must be application/json in UTF-8.');
+  }
+  return type === undefined
+    ? problem(400, 'InvalidRequest', 'The path is not valid percent-encoded UTF-8.')
+    : problem(400, 'MalformedBody', 'The body is not valid JSON in UTF-8, or not complete.');
+};
+
+type Next = (error?: unknown) => void;
+interface ErrorResponse {
+  readonly headersSent: boolean;
+  status(code: number): unknown;
+  setHeader(name: string, value: string): unknown;
+  end(body?: string): unknown;
+}
+/** Express knows an error handler by its four parameters. */
+type ErrorHandler = (error: unknown, request: unknown, response: ErrorResponse, next: Next) => void;
+
+interface Application {
+  use(handler: ErrorHandler): unknown;
+}
+interface Server {
+  listeners(event: 'request'): readonly unknown[];
+}
+
+const isApplication = (listener: unknown): listener is Application =>
+  typeof listener === 'function' && 'use' in listener && typeof listener.use === 'function';
+
+const isServer = (value: unknown): value is Server =>
+  typeof value === 'object' &&
+  value !== null &&
+  'listeners' in value &&
+  typeof value.listeners === 'function';
+
+/** From now on, whatever server this process runs answers such errors with problem details. `onError` gets to see them. */
+export const answerFrameworkErrors = (onError: (reply: HttpReply, error: unknown) => void): void => {
+  const seen = new WeakSet<Server>();
+  const handle: ErrorHandler = (error, _request, response, next) => {
+    const reply = replyToFrameworkError(error);
+    onError(reply, error);
+    if (response.headersSent) next(error);
+    else sendReply(response, reply);
+  };
+  subscribe('http.server.request.start', (message) => {
+    const server =
+      typeof message === 'object' && message !== null && 'server' in message ? message.server : undefined;
+    if (!isServer(server) || seen.has(server)) return;
+    seen.add(server);
+    for (const listener of server.listeners('request')) if (isApplication(listener)) listener.use(handle);
+  });
+};

@@ -1,0 +1,48 @@
+/** From configuration to what the handler takes. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import { credentialStore } from '#shared/firestore/credentials.ts';
+import { openFirestore } from '#shared/firestore/client.ts';
+import { idempotencyStore } from '#shared/firestore/idempotency.ts';
+import { leaseStore } from '#shared/firestore/leases.ts';
+import { serverTime } from '#shared/firestore/server-time.ts';
+
+import type { Config } from './config.ts';
+
+export const settingsOf = (config: Config) => ({
+  projectId: config.GOOGLE_CLOUD_PROJECT,
+  databaseId: config.FIRESTORE_DATABASE,
+  credentialsDatabaseId: config.CREDENTIALS_DATABASE,
+  namespaces: config.PROXY_NAMESPACES,
+  changesTopic: config.PROXY_CHANGES_TOPIC,
+  probesTopic: config.PROXY_PROBES_TOPIC,
+  ttl: {
+    minSeconds: config.LEASE_TTL_MIN_SECONDS,
+    maxSeconds: config.LEASE_TTL_MAX_SECONDS,
+    defaultSeconds: config.LEASE_TTL_DEFAULT_SECONDS,
+  },
+});
+
+export interface StoreOptions {
+  readonly projectId: string;
+  readonly databaseId: string;
+  readonly credentialsDatabaseId: string;
+  readonly clock: Clock;
+}
+
+/** Both databases, each over its own client, and the time that their replies tell. */
+export const openStores = ({ projectId, databaseId, credentialsDatabaseId, clock }: StoreOptions) => {
+  const db = openFirestore({ projectId, databaseId });
+  const secrets = openFirestore({ projectId, databaseId: credentialsDatabaseId });
+  const time = serverTime(clock);
+  const idempotency = idempotencyStore(db);
+  return {
+    time,
+    idempotency,
+    leases: leaseStore(db, time, idempotency),
+    credentials: credentialStore(secrets),
+    close: async (): Promise<void> => {
+      await Promise.all([db.terminate(), secrets.terminate()]);
+    },
+  };
+};

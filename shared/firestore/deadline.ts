@@ -1,0 +1,23 @@
+/** A limit on one call, the library's own retries included: a hanging channel must not hold a request for a minute. */
+
+import { SystemError } from '#shared/app/errors.ts';
+
+export const CALL_DEADLINE_MS = 5_000;
+
+/** Throws `Transient` after `ms`; the call itself goes on, so a write may still be stored. */
+export const withDeadline = async <T>(
+  what: string,
+  call: () => Promise<T>,
+  ms: number = CALL_DEADLINE_MS,
+): Promise<T> => {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new SystemError('Transient', `Firestore: ${what} took longer than ${ms} ms`)),
+    ms,
+  );
+  try {
+    return await Promise.race([call(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,158 @@
+/** The lease documents `leases/{uid}`: read whole, written by compare-and-swap. The gate is read here and never written. */
+
+import { createHash } from 'node:crypto';
+
+import type { DocumentSnapshot, Firestore, Query, Timestamp } from '@google-cloud/firestore';
+import { z } from 'zod';
+
+import { SystemError } from '#shared/app/errors.ts';
+import { END_REASONS, REPORT_OUTCOMES, type Lease, type LeaseDocument } from '#shared/domain/lease.ts';
+
+import { firestoreCall } from './client.ts';
+import { withDeadline } from './deadline.ts';
+import type { IdempotencyEntry, IdempotencyStore } from './idempotency.ts';
+import { gateSchema } from './record-schema.ts';
+import type { Version } from './records.ts';
+import type { ServerTime } from './server-time.ts';
+
+const leaseSchema: z.ZodType<Lease> = z.object({
+  id: z.string(),
+  endpoint: z.object({
+    id: z.string(),
+    host: z.string(),
+    port: z.number(),
+    scheme: z.enum(['http', 'https']),
+  }),
+  holder: z.string(),
+  caller: z.string(),
+  fence: z.number(),
+  grantedAt: z.number(),
+  expiresAt: z.number(),
+  ttlSeconds: z.number(),
+  report: z
+    .object({ outcome: z.enum(REPORT_OUTCOMES), at: z.number(), target: z.string().exactOptional() })
+    .exactOptional(),
+});
+
+const documentSchema: z.ZodType<LeaseDocument> = z.object({
+  gate: gateSchema,
+  freeAt: z.number(),
+  leases: z.record(z.string(), leaseSchema),
+  ended: z.array(z.object({ id: z.string(), reason: z.enum(END_REASONS), at: z.number() })),
+  fence: z.number(),
+  holders: z.array(z.string()),
+});
+
+export interface StoredLeases {
+  readonly document: LeaseDocument;
+  readonly version: Version;
+}
+
+/** What a query found; one document that cannot be read hides no other. */
+export interface LeaseSelection {
+  readonly found: readonly StoredLeases[];
+  /** UIDs of documents that are there but not readable. */
+  readonly unreadable: readonly string[];
+}
+
+/** The index entry of a lease's holder: what a holder finds its own leases by. */
+export const holderKey = (caller: string, holder: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([caller, holder]))
+    .digest('hex');
+
+const holdersOf = (document: LeaseDocument): readonly string[] => [
+  ...new Set(Object.values(document.leases).map(({ caller, holder }) => holderKey(caller, holder))),
+];
+
+/** Server milliseconds of a version, rounded down. */
+export const versionTime = ({ updateTime }: Version): number => updateTime.toMillis();
+
+const isNewer = (a: Timestamp, b: Timestamp): boolean =>
+  a.seconds === b.seconds ? a.nanoseconds > b.nanoseconds : a.seconds > b.seconds;
+
+/** The later of two versions of one document. */
+export const newest = (
+  a: StoredLeases | undefined,
+  b: StoredLeases | undefined,
+): StoredLeases | undefined => {
+  if (!a || !b) return a ?? b;
+  return isNewer(b.version.updateTime, a.version.updateTime) ? b : a;
+};
+
+const timed = <T>(what: string, call: () => Promise<T>): Promise<T> =>
+  withDeadline(what, () => firestoreCall(what, call));
+
+const stored = (snapshot: DocumentSnapshot): StoredLeases | undefined => {
+  const parsed = documentSchema.safeParse(snapshot.data());
+  return parsed.success && snapshot.updateTime
+    ? { document: parsed.data, version: { updateTime: snapshot.updateTime } }
+    : undefined;
+};
+
+export type LeaseStore = ReturnType<typeof leaseStore>;
+
+export const leaseStore = (db: Firestore, time: ServerTime, idempotency: IdempotencyStore) => {
+  const leases = db.collection('leases');
+
+  const select = async (what: string, query: Query): Promise<LeaseSelection> => {
+    const snapshot = await timed(what, () => query.get());
+    time.observe(snapshot.readTime);
+    const read = snapshot.docs.map((doc) => ({ uid: doc.id, stored: stored(doc) }));
+    return {
+      found: read.flatMap((entry) => entry.stored ?? []),
+      unreadable: read.filter((entry) => !entry.stored).map(({ uid }) => uid),
+    };
+  };
+
+  return {
+    /** `undefined` when there is none: no Proxy with this UID was ever published, or it has been swept. */
+    async read(uid: string): Promise<StoredLeases | undefined> {
+      const snapshot = await timed(`read leases ${uid}`, () => leases.doc(uid).get());
+      time.observe(snapshot.readTime);
+      if (!snapshot.exists) return undefined;
+      const found = stored(snapshot);
+      if (!found) throw new SystemError('InvalidSpec', `Firestore: leases ${uid} are not readable`);
+      return found;
+    },
+
+    /**
+     * Replaces everything but the gate, with the entries of granted requests, if the document is still at `version`. Throws
+     * `Conflict` when it is not or when an entry exists, but also when the library repeated a commit that had gone through:
+     * after any error the caller reads again.
+     */
+    async commit(
+      uid: string,
+      version: Version,
+      document: LeaseDocument,
+      entries: readonly IdempotencyEntry[],
+    ): Promise<Version> {
+      const { leases: live, ended, fence, freeAt } = document;
+      const batch = db.batch();
+      batch.update(
+        leases.doc(uid),
+        { leases: live, ended, fence, freeAt, holders: holdersOf(document) },
+        { lastUpdateTime: version.updateTime },
+      );
+      for (const entry of entries) idempotency.addTo(batch, entry, time.now());
+      const [result] = await timed(`commit leases ${uid}`, () => batch.commit());
+      if (!result) throw new SystemError('Transient', 'Firestore: a commit without a result');
+      time.observe(result.writeTime);
+      return { updateTime: result.writeTime };
+    },
+
+    /** Every lease document, tombstones included. */
+    all: (): Promise<LeaseSelection> => select('query leases', leases),
+
+    /** Documents whose gate is open. */
+    open: (): Promise<LeaseSelection> => select('query open gates', leases.where('gate.open', '==', true)),
+
+    /** Documents whose gate is open and that may have a free slot at `now` (server milliseconds). */
+    free: (now: number): Promise<LeaseSelection> =>
+      select('query free slots', leases.where('gate.open', '==', true).where('freeAt', '<=', now)),
+
+    /** Documents with live leases of one holder (`holderKey`). */
+    heldBy: (key: string): Promise<LeaseSelection> =>
+      select('query leases of a holder', leases.where('holders', 'array-contains', key)),
+  };
+};
