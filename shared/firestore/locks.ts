@@ -80,7 +80,7 @@ export const claimDocument = async (
     : { heldUntil, now: winner.readTime.toMillis() };
 };
 
-export const isHeld = (result: Claim | Held): result is Held => 'heldUntil' in result;
+export const isHeld = (result: object): result is Held => 'heldUntil' in result;
 
 export interface Lock {
   /** Server milliseconds; from then on somebody else may have it. */

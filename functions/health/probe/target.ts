@@ -55,3 +55,8 @@ export const exitAddressOf = (body: Buffer, nonce: string): string => {
     throw new ProbeFailure('WrongContent', 'no address came back');
   return address;
 };
+
+const canonical = (address: string): string => URL.parse(`http://${urlHost(address)}/`)?.hostname ?? address;
+
+/** True for two spellings of one address. */
+export const sameAddress = (a: string, b: string): boolean => a === b || canonical(a) === canonical(b);

@@ -1,0 +1,65 @@
+/** `POST /` is a scheduled round, `POST /probes` a message of `proxy-probes`, `GET /health` a sign of life. */
+
+import { problem, type HttpHandler, type HttpReply, type HttpRequest } from '#shared/app/http.ts';
+import { decodePush, parseProbe } from '#shared/app/push.ts';
+
+import { makePublishedProbes, makeReportProbes } from './early.ts';
+import { makePools, type Parts, type Running } from './parts.ts';
+import { makeProbing } from './probing.ts';
+import { runRound, type RoundMemory } from './round.ts';
+
+type Route = (request: HttpRequest) => Promise<HttpReply>;
+
+const makeRounds = (running: Running): Route => {
+  const memory: RoundMemory = { holder: running.ids.token(), published: '' };
+  let busy = false;
+  return async () => {
+    if (busy) return { status: 200, body: { kind: 'skipped', why: 'a round is under way' } };
+    busy = true;
+    try {
+      const report = await runRound(memory, running);
+      running.log.info('health round', { report });
+      return { status: 200, body: report };
+    } finally {
+      busy = false;
+    }
+  };
+};
+
+const makeProbeMessages = (running: Running): Route => {
+  const { log, metrics } = running;
+  const published = makePublishedProbes(running);
+  const reported = makeReportProbes(running);
+  const drop = (why: string): HttpReply => {
+    log.warning('probe message dropped', { why });
+    metrics.count('undecodable_messages', { topic: 'proxy-probes' });
+    return { status: 204 };
+  };
+  return async ({ body }) => {
+    const push = decodePush(body);
+    if (push.kind === 'undecodable') return drop(push.why);
+    const message = parseProbe(push.data);
+    if (!message) return drop('the data is no probe message');
+    if (message.reason === 'published') await published(message.uid);
+    else await reported(message.uid, (push.deliveryAttempt ?? 1) > 1);
+    return { status: 204 };
+  };
+};
+
+const makeRoutes = (running: Running): Readonly<Record<string, { readonly [path: string]: Route }>> => ({
+  GET: { '/health': () => Promise.resolve({ status: 200, body: { status: 'ok' } }) },
+  POST: { '/': makeRounds(running), '/probes': makeProbeMessages(running) },
+});
+
+export const makeHandler = (parts: Parts): HttpHandler => {
+  const running: Running = { ...parts, pools: makePools(), probing: makeProbing(parts) };
+  const routes = makeRoutes(running);
+  return async (request) => {
+    const route = routes[request.method]?.[request.path];
+    if (route) return route(request);
+    const allowed = Object.keys(routes).filter((method) => routes[method]?.[request.path]);
+    return allowed.length > 0
+      ? problem(405, 'MethodNotAllowed', `Use ${allowed.join(', ')}.`, {}, { allow: allowed.join(', ') })
+      : problem(404, 'NotFound', 'There is nothing at this path.');
+  };
+};

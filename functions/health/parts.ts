@@ -1,0 +1,44 @@
+/** What the handler of health needs, and the pools that its probes share. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Log } from '#shared/app/log.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
+import type { CredentialStore } from '#shared/firestore/credentials.ts';
+import type { RecordStore } from '#shared/firestore/records.ts';
+import type { RoundStore } from '#shared/firestore/rounds.ts';
+import type { Publisher } from '#shared/pubsub/publisher.ts';
+
+import { makePool, type Pool } from './pool.ts';
+import type { Prober } from './probe/prober.ts';
+import type { Target } from './probe/target.ts';
+import type { Probing } from './probing.ts';
+
+export interface Parts {
+  readonly installation: string;
+  readonly records: Pick<RecordStore, 'read' | 'write' | 'probed'>;
+  readonly rounds: RoundStore;
+  readonly credentials: Pick<CredentialStore, 'read'>;
+  readonly publisher: Pick<Publisher, 'change'>;
+  readonly prober: Prober;
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface Pools {
+  readonly live: Pool;
+  readonly suspects: Pool;
+  /** Endpoints that were just published or reported. */
+  readonly early: Pool;
+}
+
+/** A round-trip time means little above 64 in flight; dead proxies only wait, and may be more. */
+export const makePools = (): Pools => ({ live: makePool(64), suspects: makePool(256), early: makePool(256) });
+
+export interface Running extends Parts {
+  readonly probing: Probing;
+  readonly pools: Pools;
+}
