@@ -1,8 +1,19 @@
 /** The record `proxies/{uid}`: what is published, what was asked of the cloud, and when somebody must look again. */
 
 import type { Endpoint } from './endpoint.ts';
+import type { FailureBehaviour } from './machine.ts';
 import type { HealthCheck, ProviderName, ProxyRef } from './proxy.ts';
 import type { Verdict } from './verdict.ts';
+
+/** The newest refusal of a create call, in the provider's words, and when it may be asked again. Milliseconds. */
+export interface MachineFailure {
+  readonly behaviour: FailureBehaviour | 'Unauthorised';
+  readonly code: string;
+  readonly message: string;
+  /** Refusals in a row. */
+  readonly count: number;
+  readonly retryAt: number;
+}
 
 /**
  * A machine that was, or may have been, asked of the provider. Written before the first create call, so that no crash can
@@ -20,6 +31,9 @@ export interface MachineIntent {
   readonly deleteRequestedAt?: number;
   /** The newest create operation, for a pass that comes after a crash or a long wait. */
   readonly operation?: { readonly zone: string; readonly name: string; readonly startedAt: number };
+  /** When the newest of `zones` was recorded, just before its create call. Milliseconds. */
+  readonly askedAt?: number;
+  readonly failure?: MachineFailure;
   /** Zones that refused for lack of capacity, and when they may be asked again. Milliseconds. */
   readonly exhausted?: Readonly<Record<string, number>>;
 }
@@ -62,6 +76,8 @@ export interface ProxyRecord {
   readonly machines: readonly MachineIntent[];
   /** The highest incarnation that was ever recorded; never falls. */
   readonly incarnation: number;
+  /** Ids of endpoints under which credentials are, or may be, stored; recorded before they are written. */
+  readonly credentials?: readonly string[];
   /** When gc must nudge `provision` at the latest; absent = converged. Milliseconds. */
   readonly wakeAt?: number;
   /** Why the record waits, for people. */

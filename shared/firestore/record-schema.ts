@@ -5,7 +5,13 @@ import { z } from 'zod';
 import { CLOSED_REASONS, type Gate } from '#shared/domain/gate.ts';
 import type { Endpoint } from '#shared/domain/endpoint.ts';
 import type { HealthCheck, ProxyRef } from '#shared/domain/proxy.ts';
-import type { DrainingPublication, MachineIntent, ProxyRecord, Publication } from '#shared/domain/record.ts';
+import type {
+  DrainingPublication,
+  MachineFailure,
+  MachineIntent,
+  ProxyRecord,
+  Publication,
+} from '#shared/domain/record.ts';
 import { PROBE_OUTCOMES, type Verdict } from '#shared/domain/verdict.ts';
 
 const proxyRef: z.ZodType<ProxyRef> = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
@@ -43,6 +49,21 @@ const publicationFields = {
 const publication: z.ZodType<Publication> = z.object(publicationFields);
 const draining: z.ZodType<DrainingPublication> = z.object({ ...publicationFields, until: z.number() });
 
+const machineFailure: z.ZodType<MachineFailure> = z.object({
+  behaviour: z.enum([
+    'CapacityUnavailable',
+    'QuotaExceeded',
+    'InvalidSpec',
+    'Conflict',
+    'Transient',
+    'Unauthorised',
+  ]),
+  code: z.string(),
+  message: z.string(),
+  count: z.number(),
+  retryAt: z.number(),
+});
+
 const machineIntent: z.ZodType<MachineIntent> = z.object({
   name: z.string(),
   hash: z.string(),
@@ -51,6 +72,8 @@ const machineIntent: z.ZodType<MachineIntent> = z.object({
   instanceId: z.string().exactOptional(),
   deleteRequestedAt: z.number().exactOptional(),
   operation: z.object({ zone: z.string(), name: z.string(), startedAt: z.number() }).exactOptional(),
+  askedAt: z.number().exactOptional(),
+  failure: machineFailure.exactOptional(),
   exhausted: z.record(z.string(), z.number()).exactOptional(),
 });
 
@@ -78,6 +101,7 @@ export const recordSchema: z.ZodType<ProxyRecord> = z.object({
   draining: z.array(draining),
   machines: z.array(machineIntent),
   incarnation: z.number(),
+  credentials: z.array(z.string()).exactOptional(),
   wakeAt: z.number().exactOptional(),
   wakeReason: z.string().exactOptional(),
   gone: z.boolean(),

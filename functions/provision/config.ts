@@ -1,0 +1,27 @@
+/** Environment of provision; every key that it reads stands here. */
+
+import { z } from 'zod';
+
+import { fields } from '#shared/app/config.ts';
+
+import { PROVIDER_NAMES, isProvider } from './providers.ts';
+
+export const configSchema = z.object({
+  GOOGLE_CLOUD_PROJECT: fields.text,
+  INSTALLATION_ID: fields.installationId,
+  PROXY_NAMESPACES: fields.namespaces,
+  FIRESTORE_DATABASE: fields.text.default('(default)'),
+  CREDENTIALS_DATABASE: fields.text.default('credentials'),
+  PROXY_CHANGES_TOPIC: fields.text.default('proxy-changes'),
+  PROXY_PROBES_TOPIC: fields.text.default('proxy-probes'),
+  /** A file (outside GKE), or the URL of the cluster's DNS endpoint: one of the two. */
+  KUBECONFIG: fields.text.optional(),
+  CLUSTER_ENDPOINT: fields.url.optional(),
+  PROVIDERS: fields.list
+    .default(['gcp'])
+    .refine((names) => names.every(isProvider), `may only name ${PROVIDER_NAMES.join(', ')}`),
+  COMPUTE_ENDPOINT: fields.url.optional(),
+  ALLOW_PRIVATE_ENDPOINTS: fields.flag.default(false),
+});
+
+export type Config = z.output<typeof configSchema>;

@@ -1,0 +1,36 @@
+import { http } from '@google-cloud/functions-framework';
+
+import { systemClock as clock } from '#shared/app/clock.ts';
+import { parseConfig } from '#shared/app/config.ts';
+import { toFramework } from '#shared/app/http.ts';
+import { systemIds as ids } from '#shared/app/ids.ts';
+import { makeLog } from '#shared/app/log.ts';
+import { logMetrics } from '#shared/app/metrics.ts';
+import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
+import { openPublisher } from '#shared/pubsub/publisher.ts';
+
+import { configSchema } from './config.ts';
+import { makeHandler } from './handler.ts';
+import { buildProviders } from './providers.ts';
+import { openStores, settingsOf } from './wiring.ts';
+
+const log = makeLog((line) => process.stdout.write(line));
+const tools = { clock, ids, log, metrics: logMetrics(log) };
+const config = parseConfig(configSchema, process.env);
+const settings = settingsOf(config);
+
+const cluster = openCluster(clusterOptions(config), { ...tools, component: 'egress-proxies-provision' });
+const providers = buildProviders(config.PROVIDERS, { ...settings, ...tools });
+const publisher = openPublisher(settings);
+const stores = openStores(settings);
+
+http(
+  'provision',
+  toFramework(makeHandler({ ...settings, ...tools, ...stores, providers, publisher, cluster }), log),
+);
+
+process.once('SIGTERM', () => {
+  void Promise.allSettled(
+    [cluster, ...Object.values(providers), publisher, stores].map((each) => each.close()),
+  );
+});

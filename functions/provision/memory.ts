@@ -1,0 +1,49 @@
+/** What one call remembers between its passes. None of it is needed: a call that begins without it does the same, later. */
+
+import type { OperationResult } from '#shared/domain/machine.ts';
+
+import type { PendingOperation, Refusal } from './plan.ts';
+
+export interface Memory {
+  /** `zone/name` that this call recorded and has not asked anything for. */
+  readonly untouched: Set<string>;
+  /** When `zone/name` was first seen to be absent, on the monotonic clock. */
+  readonly absentSince: Map<string, number>;
+  /** By operation name. */
+  readonly pending: Map<string, PendingOperation>;
+  readonly ended: Set<string>;
+  /** By instance id. */
+  readonly deletesSent: Map<string, { readonly machine: string; readonly at: number }>;
+  /** Since the last plan that was carried out. */
+  refusals: readonly Refusal[];
+}
+
+export const newMemory = (): Memory => ({
+  untouched: new Set(),
+  absentSince: new Map(),
+  pending: new Map(),
+  ended: new Set(),
+  deletesSent: new Map(),
+  refusals: [],
+});
+
+export const placeKey = (zone: string, name: string): string => `${zone}/${name}`;
+
+/** Notes a refusal; a delete call that was refused was not sent. */
+export const noteRefusal = (memory: Memory, refusal: Refusal): void => {
+  memory.refusals = [...memory.refusals, refusal];
+  if (refusal.kind !== 'delete') return;
+  for (const [instanceId, { machine }] of memory.deletesSent)
+    if (machine === refusal.machine) memory.deletesSent.delete(instanceId);
+};
+
+/** Notes how an operation ended; one that still runs stays pending. */
+export const noteResult = (memory: Memory, pending: PendingOperation, result: OperationResult): void => {
+  if (result.kind === 'running') return;
+  const { name, zone } = pending.operation;
+  memory.pending.delete(name);
+  memory.ended.add(name);
+  if (result.kind !== 'failed') return;
+  const { behaviour, code, message } = result;
+  noteRefusal(memory, { kind: pending.kind, machine: pending.machine, zone, behaviour, code, message });
+};

@@ -1,0 +1,182 @@
+/** All reads of a pass, into plain data. What is absent is undefined; an outage throws and is never taken for absence. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import { hasCode } from '#shared/app/errors.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import { CONDITION_REASONS, type Condition, type ConditionType } from '#shared/domain/conditions.ts';
+import type { MachineProvider } from '#shared/domain/machine.ts';
+import { labelsHash } from '#shared/domain/observed.ts';
+import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
+import type { ProxyRecord } from '#shared/domain/record.ts';
+import type { LeaseCounts } from '#shared/firestore/lease-counts.ts';
+import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
+import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
+
+import { desiredOf } from './desire.ts';
+import { placeKey, type Memory } from './memory.ts';
+import type { Fleet, Observation, ProxyFacts, Sighting, Status } from './plan.ts';
+import { resolveInputs, type Material } from './secrets.ts';
+import { WATCH_MS } from './tidy.ts';
+
+export interface Sources {
+  readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
+  readonly records: Pick<RecordStore, 'read'>;
+  readonly leaseCounts: (uid: string) => Promise<LeaseCounts>;
+  readonly providers: Readonly<Partial<Record<ProviderName, MachineProvider>>>;
+  readonly installation: string;
+  readonly allowPrivateEndpoints: boolean;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** What a pass has in hand beside the observation: objects with versions, and what Secrets hold. */
+export interface Sight {
+  readonly observation: Observation;
+  /** Firestore's time where a record was read, since drains and leases are judged by it. Milliseconds. */
+  readonly now: number;
+  readonly proxy?: ProxyObject;
+  readonly stored?: StoredRecord;
+  readonly provider?: MachineProvider;
+  readonly material: Material;
+}
+
+const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_REASONS, type);
+
+const statusOf = ({ status = {} }: ProxyObject): Status => {
+  const { conditions = [], ...rest } = status;
+  const known = conditions.flatMap(({ type, observedGeneration = 0, ...condition }): readonly Condition[] =>
+    isConditionType(type) ? [{ type, observedGeneration, ...condition }] : [],
+  );
+  return { ...rest, ...(known.length > 0 ? { conditions: known } : {}) };
+};
+
+const factsOf = (proxy: ProxyObject): ProxyFacts => ({
+  generation: proxy.metadata.generation,
+  labelsHash: labelsHash(proxy.metadata.labels),
+  deleting: proxy.metadata.deletionTimestamp !== undefined,
+  hasFinalizer: proxy.metadata.finalizers?.includes(FINALIZER) ?? false,
+  status: statusOf(proxy),
+  desired: desiredOf(proxy),
+});
+
+const lookAt = async (
+  provider: MachineProvider,
+  name: string,
+  zone: string,
+  memory: Memory,
+  clock: Clock,
+): Promise<Sighting> => {
+  const key = placeKey(zone, name);
+  if (memory.untouched.has(key)) return { zone, kind: 'untouched' };
+  const creates = [...memory.pending.values()].filter(({ kind }) => kind === 'create');
+  if (creates.some(({ machine, operation }) => machine === name && operation.zone === zone))
+    return { zone, kind: 'inFlight' };
+  const machine = await provider.get(name, zone);
+  if (machine) {
+    memory.absentSince.delete(key);
+    return { zone, kind: 'machine', machine };
+  }
+  const since = memory.absentSince.get(key) ?? clock.monotonic();
+  memory.absentSince.set(key, since);
+  return { zone, kind: clock.monotonic() - since >= WATCH_MS ? 'absentTwice' : 'absentOnce' };
+};
+
+const fleetOf = async (
+  provider: MachineProvider,
+  record: ProxyRecord | undefined,
+  memory: Memory,
+  clock: Clock,
+): Promise<Fleet> => {
+  try {
+    const machines = await Promise.all(
+      (record?.machines ?? []).map(async ({ name, zones }) => {
+        const sightings = await Promise.all(zones.map((zone) => lookAt(provider, name, zone, memory, clock)));
+        return [name, sightings] as const;
+      }),
+    );
+    return { kind: 'seen', machines: Object.fromEntries(machines) };
+  } catch (error) {
+    if (
+      !hasCode(
+        error,
+        'Transient',
+        'QuotaExceeded',
+        'Unauthorised',
+        'NotConfigured',
+        'InvalidSpec',
+        'Conflict',
+      )
+    )
+      throw error;
+    const message = error.provider ? `${error.provider.code}: ${error.provider.message}` : error.message;
+    return { kind: 'unseen', transient: hasCode(error, 'Transient', 'QuotaExceeded'), message };
+  }
+};
+
+const NO_MACHINES: Fleet = { kind: 'seen', machines: {} };
+
+/** The object itself, first: what is not there, or is on its way out, needs no Secret. */
+interface Subject {
+  readonly proxy?: ProxyObject;
+  readonly facts?: ProxyFacts;
+  readonly stored?: StoredRecord;
+  readonly provider?: MachineProvider;
+}
+
+const subjectOf = async ({ cluster, records, providers }: Sources, ref: ProxyRef): Promise<Subject> => {
+  const [found, stored] = await Promise.all([cluster.getProxy(ref), records.read(ref.uid)]);
+  const subject = stored ? { stored } : {};
+  if (found?.metadata.uid !== ref.uid) return subject;
+  const facts = factsOf(found);
+  const provider = providers[facts.desired.provider];
+  return { ...subject, proxy: found, facts, ...(provider ? { provider } : {}) };
+};
+
+const readFleet = async (
+  { facts, stored, provider }: Subject,
+  memory: Memory,
+  clock: Clock,
+): Promise<Fleet> => {
+  if (!facts?.desired.machine) return NO_MACHINES;
+  return provider ? fleetOf(provider, stored?.record, memory, clock) : { kind: 'notConfigured' };
+};
+
+const readInputs = async ({ proxy, facts }: Subject, cluster: Sources['cluster']) =>
+  proxy && facts && !facts.deleting ? resolveInputs(proxy, facts.desired, cluster) : undefined;
+
+const readDrains = async ({ stored }: Subject, { leaseCounts }: Sources): Promise<LeaseCounts> =>
+  stored && stored.record.draining.length > 0 ? leaseCounts(stored.record.ref.uid) : {};
+
+const remembered = (memory: Memory): Pick<Observation, 'pending' | 'ended' | 'refusals' | 'deletesSent'> => ({
+  pending: [...memory.pending.values()],
+  ended: [...memory.ended],
+  refusals: memory.refusals,
+  deletesSent: Object.fromEntries([...memory.deletesSent].map(([id, { at }]) => [id, at])),
+});
+
+/** Everything that one decision rests on. Throws when a system is away. */
+export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): Promise<Sight> => {
+  const { installation, allowPrivateEndpoints, clock, ids } = sources;
+  const subject = await subjectOf(sources, ref);
+  const { facts, ...inHand } = subject;
+  const [resolved, fleet, leases] = await Promise.all([
+    readInputs(subject, sources.cluster),
+    readFleet(subject, memory, clock),
+    readDrains(subject, sources),
+  ]);
+  const observation: Observation = {
+    ref,
+    installation,
+    allowPrivateEndpoints,
+    ...(facts ? { proxy: facts } : {}),
+    ...(subject.stored ? { record: subject.stored.record } : {}),
+    ...(resolved ? { inputs: resolved.inputs } : {}),
+    fleet,
+    ...remembered(memory),
+    leases,
+    freshId: ids.token(),
+    jitter: ids.fraction(),
+  };
+  const now = subject.stored?.readTime ?? clock.now();
+  return { ...inHand, observation, now, material: resolved?.material ?? {} };
+};

@@ -1,0 +1,34 @@
+/** The one place where providers are built: what stands in this map can be configured, and nothing else. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Log } from '#shared/app/log.ts';
+import { openComputeProvider } from '#shared/compute/provider.ts';
+import type { MachineProvider } from '#shared/domain/machine.ts';
+
+export interface ProviderOptions {
+  readonly projectId: string;
+  readonly installation: string;
+  /** Of a stand-in for Compute Engine; absent = the real API. */
+  readonly endpoint?: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+const CONSTRUCTORS = {
+  gcp: openComputeProvider,
+} as const satisfies Readonly<Record<string, (options: ProviderOptions) => MachineProvider>>;
+
+export type Configured = keyof typeof CONSTRUCTORS;
+export type Providers = Readonly<Partial<Record<Configured, MachineProvider>>>;
+
+export const isProvider = (name: string): name is Configured => Object.hasOwn(CONSTRUCTORS, name);
+
+export const PROVIDER_NAMES: readonly string[] = Object.keys(CONSTRUCTORS);
+
+/** Of names that were validated. Opens nothing yet: a provider makes its clients at its first call. */
+export const buildProviders = (names: readonly string[], options: ProviderOptions): Providers =>
+  Object.fromEntries(
+    [...new Set(names)].filter(isProvider).map((name) => [name, CONSTRUCTORS[name](options)]),
+  );

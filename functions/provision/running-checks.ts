@@ -1,0 +1,147 @@
+/** Checks of a machine of ours that is there: on its way up or down, without address, published or not. */
+
+import type { Finding } from '#shared/domain/conditions.ts';
+
+import { progress, startAfresh, type Check, type Seen } from './machine-scene.ts';
+import { publish, unsettledVerdict } from './publish.ts';
+import { WATCH_MS } from './tidy.ts';
+
+const BLOCKED_MS = 300_000;
+/** A candidate that has no good verdict for so long is said to block its replacement. */
+const PATIENCE_MS = 300_000;
+
+const started = (scene: Seen, why: string): ReturnType<Check<Seen>> => {
+  const { observation, record, machine } = scene;
+  const running = observation.pending.find(
+    ({ kind, machine: name }) => kind === 'start' && name === machine.name,
+  );
+  const refused = observation.refusals.some(
+    ({ kind, machine: name }) => kind === 'start' && name === machine.name,
+  );
+  if (refused) return startAfresh(scene, 'cannotBeRestarted', false);
+  return {
+    because: 'isRestarted',
+    record,
+    after: running ? [] : [{ kind: 'startMachine', machine }],
+    provisioned: progress(scene, 'Restarting', why),
+    next: running ? { operations: [running] } : { again: true },
+  };
+};
+
+/** A stopped machine is started again (its address will be another one); a Spot machine that was taken is replaced. */
+export const isStopped: Check<Seen> = (scene) => {
+  const { machine, facts } = scene;
+  if (machine.state !== 'stopped') return undefined;
+  const detail = machine.detail ? ` (${machine.detail})` : '';
+  if (facts.desired.machine?.gcp?.provisioningModel === 'Spot')
+    return startAfresh(scene, 'spotMachineWasTaken', false);
+  return started(scene, `Machine ${machine.name} had stopped${detail} and is started again.`);
+};
+
+/** Suspended or failed machines do not come back by themselves. */
+export const isBroken: Check<Seen> = (scene) =>
+  scene.machine.state === 'suspended' || scene.machine.state === 'failed'
+    ? startAfresh(scene, `machineIs${scene.machine.state === 'failed' ? 'Failed' : 'Suspended'}`, false)
+    : undefined;
+
+/** On its way, one way or the other: watched. */
+export const isChanging: Check<Seen> = (scene) => {
+  const { machine, record } = scene;
+  if (machine.state === 'running') return undefined;
+  const detail = machine.detail ? ` (${machine.detail})` : '';
+  const message = `Machine ${machine.name} is ${machine.state}${detail}.`;
+  return {
+    because: 'isChanging',
+    record,
+    provisioned: progress(scene, machine.state === 'creating' ? 'Creating' : 'MachineStopped', message),
+    next: { pauseMs: WATCH_MS },
+  };
+};
+
+export const hasNoAddress: Check<Seen> = (scene) =>
+  scene.machine.address === undefined
+    ? {
+        because: 'hasNoAddress',
+        record: scene.record,
+        provisioned: progress(
+          scene,
+          'WaitingForAddress',
+          `Machine ${scene.machine.name} runs and has no address yet.`,
+        ),
+        next: { pauseMs: WATCH_MS },
+      }
+    : undefined;
+
+const runs = ({ machine }: Seen): Finding<'Provisioned'> => ({
+  status: 'True',
+  reason: 'Provisioned',
+  message: `Machine ${machine.name} runs${machine.zone ? ` in ${machine.zone}` : ''}.`,
+});
+
+const isProbed = ({ machine }: Seen): Finding<'Provisioned'> => ({
+  status: 'False',
+  reason: 'Replacing',
+  message: `Machine ${machine.name} runs; it takes over when its endpoint is healthy.`,
+});
+
+export const isNotPublished: Check<Seen> = (scene) => {
+  const { observation, record, machine, inputs, facts, now } = scene;
+  const host = machine.address;
+  const published = [record.serving, record.candidate].some((each) => each?.machine === machine.name);
+  if (published || host === undefined) return undefined;
+  const endpoint = {
+    id: observation.freshId,
+    host,
+    port: facts.desired.machine?.port ?? 0,
+    scheme: 'http',
+    instanceId: machine.instanceId,
+    credentialsVersion: inputs.credentialsVersion,
+  } as const;
+  return publish(record, {
+    endpoint,
+    as: record.serving ? 'candidate' : 'serving',
+    machine: {
+      machine: machine.name,
+      zone: machine.zone,
+      providerID: machine.providerID,
+      ownExit: facts.desired.ownExit,
+    },
+    provisioned: record.serving ? isProbed(scene) : runs(scene),
+    now,
+  });
+};
+
+/** The successor is published beside what serves, and not healthy yet, or never. */
+export const candidateIsAwaited: Check<Seen> = (scene) => {
+  const { record, machine, now } = scene;
+  const { candidate } = record;
+  if (!candidate) return undefined;
+  const isBad = candidate.verdict.state === 'Unhealthy' || now - candidate.publishedAt >= PATIENCE_MS;
+  const waiting = unsettledVerdict(candidate, now);
+  return {
+    because: 'candidateIsAwaited',
+    record,
+    after: waiting.steps,
+    provisioned: isBad
+      ? {
+          ...isProbed(scene),
+          message: `Machine ${machine.name} runs, but its endpoint does not answer probes: ${candidate.verdict.outcome ?? 'not judged'}.`,
+        }
+      : isProbed(scene),
+    blocked: isBad,
+    wake: waiting.wake ?? { at: now + BLOCKED_MS, reason: 'Replacing' },
+    next: {},
+  };
+};
+
+export const isServing: Check<Seen> = (scene) => {
+  const waiting = unsettledVerdict(scene.record.serving, scene.now);
+  return {
+    because: 'isServing',
+    record: scene.record,
+    after: waiting.steps,
+    provisioned: runs(scene),
+    ...(waiting.wake ? { wake: waiting.wake } : {}),
+    next: {},
+  };
+};

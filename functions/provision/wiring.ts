@@ -1,0 +1,40 @@
+/** From configuration to what the handler takes. */
+
+import { openFirestore } from '#shared/firestore/client.ts';
+import { credentialStore } from '#shared/firestore/credentials.ts';
+import { readLeaseCounts } from '#shared/firestore/lease-counts.ts';
+import { recordStore } from '#shared/firestore/records.ts';
+
+import type { Config } from './config.ts';
+
+export const settingsOf = (config: Config) => ({
+  projectId: config.GOOGLE_CLOUD_PROJECT,
+  databaseId: config.FIRESTORE_DATABASE,
+  credentialsDatabaseId: config.CREDENTIALS_DATABASE,
+  installation: config.INSTALLATION_ID,
+  namespaces: config.PROXY_NAMESPACES,
+  changesTopic: config.PROXY_CHANGES_TOPIC,
+  probesTopic: config.PROXY_PROBES_TOPIC,
+  allowPrivateEndpoints: config.ALLOW_PRIVATE_ENDPOINTS,
+  ...(config.COMPUTE_ENDPOINT === undefined ? {} : { endpoint: config.COMPUTE_ENDPOINT }),
+});
+
+export interface StoreOptions {
+  readonly projectId: string;
+  readonly databaseId: string;
+  readonly credentialsDatabaseId: string;
+}
+
+/** The records and the credentials, each in its own database. */
+export const openStores = ({ projectId, databaseId, credentialsDatabaseId }: StoreOptions) => {
+  const db = openFirestore({ projectId, databaseId });
+  const secretDb = openFirestore({ projectId, databaseId: credentialsDatabaseId });
+  return {
+    records: recordStore(db),
+    credentials: credentialStore(secretDb),
+    leaseCounts: (uid: string) => readLeaseCounts(db, uid),
+    close: async () => {
+      await Promise.all([db.terminate(), secretDb.terminate()]);
+    },
+  };
+};
