@@ -10,6 +10,7 @@ import type { Publisher } from '#shared/pubsub/publisher.ts';
 import { decide, type Plan } from './decide.ts';
 import { digestOf } from './digest.ts';
 import type { Nudge, NudgeReason } from './nudges.ts';
+import { machineKey } from './observation.ts';
 import { observe, type Reading, type Sources } from './observe.ts';
 import { inParallel } from './parallel.ts';
 import { removeMachines, type Removal } from './remove.ts';
@@ -72,6 +73,8 @@ const removeUnderLock = async (plan: Plan, reading: Reading, deps: Dependencies)
       outOfTime: () => deps.clock.monotonic() - start > LOCK_MS - LOCK_MARGIN_MS,
     });
     for (const removal of removals) logRemoval(removal, deps);
+    // A machine that is still shown after an accepted call is not asked to go again before it was seen for a while.
+    await deps.sightings.remove(removals.filter(({ outcome }) => outcome.kind === 'deleted').map(machineKey));
     return { kind: 'done', removals };
   } finally {
     await lock.release();

@@ -29,6 +29,8 @@ export interface World {
   rememberedCluster: string | undefined;
   lockHolder: string | undefined;
   readonly unknownZones: string[];
+  /** A delete call is accepted, and nothing of it is to be seen yet. */
+  slowDeletes: boolean;
   /** Parts that fail until they are taken out. */
   readonly broken: Set<Part>;
   readonly published: ChangeMessage[];
@@ -53,6 +55,7 @@ export const aWorld = (machines: readonly Machine[] = []): World => ({
   rememberedCluster: 'cluster-1',
   lockHolder: undefined,
   unknownZones: [],
+  slowDeletes: false,
   broken: new Set(),
   published: [],
   deleted: [],
@@ -83,7 +86,7 @@ const provider = (world: World): MachineProvider => ({
     guard(world, 'delete');
     world.writes.push('delete');
     world.deleted.push(name);
-    world.machines.delete(`${zone}/${name}`);
+    if (!world.slowDeletes) world.machines.delete(`${zone}/${name}`);
     return { zone, name: 'operation' };
   },
   list: async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { LIMITS, aMachine, aRecord, aTombstone, uidOf } from './builders.ts';
+import { LIMITS, MINUTE, aMachine, aRecord, aTombstone, uidOf } from './builders.ts';
 import { aWorld, call, type Part, type World } from './fakes.ts';
 import { body, orphan, proxyObject, worldOfOrphans } from './runs.ts';
 
@@ -76,6 +76,19 @@ describe('a run', () => {
     world.broken.clear();
     expect((await call(world)).status).toBe(200);
     expect(world.deleted).toEqual([orphan.name]);
+  });
+
+  test('sends no second delete call while the first is still without effect (W1)', async () => {
+    const world = await worldOfOrphans();
+    world.slowDeletes = true;
+    for (let minute = 0; minute < 2; minute += 1) {
+      await call(world);
+      world.now += MINUTE;
+    }
+    expect(world.deleted).toEqual([orphan.name]);
+    world.now += LIMITS.sightingGapMs;
+    await call(world);
+    expect(world.deleted).toEqual([orphan.name, orphan.name]);
   });
 
   test('sweeps a tombstone once its machine is gone', async () => {
