@@ -4,6 +4,8 @@ import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
 
+import { PROVIDER_NAMES, isProvider } from './providers.ts';
+
 export const configSchema = z.object({
   GOOGLE_CLOUD_PROJECT: fields.text,
   INSTALLATION_ID: fields.installationId,
@@ -14,7 +16,9 @@ export const configSchema = z.object({
   /** A file (outside GKE), or the URL of the cluster's DNS endpoint: one of the two. */
   KUBECONFIG: fields.text.optional(),
   CLUSTER_ENDPOINT: fields.url.optional(),
-  PROVIDERS: fields.list.default(['gcp']),
+  PROVIDERS: fields.list
+    .default(['gcp'])
+    .refine((names) => names.every(isProvider), `may only name ${PROVIDER_NAMES.join(', ')}`),
   COMPUTE_ENDPOINT: fields.url.optional(),
   GC_MIN_AGE_SECONDS: fields.seconds(0, 86_400).default(600),
   GC_SIGHTING_GAP_SECONDS: fields.seconds(0, 86_400).default(120),

@@ -18,7 +18,7 @@ import { planReport, runReport, type Deletions, type Run } from './report.ts';
 import { parseMode, type Mode } from './request.ts';
 
 /** How long one run may delete before another may take over. Milliseconds. */
-const LOCK_MS = 300_000;
+const LOCK_MS = 180_000;
 /** Deletions stop this long before the lock can pass to another run. */
 const LOCK_MARGIN_MS = 60_000;
 const PUBLISH_WIDTH = 64;

@@ -6,7 +6,6 @@ import { toFramework } from '#shared/app/http.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
-import { openComputeProvider } from '#shared/compute/provider.ts';
 import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
@@ -21,9 +20,7 @@ const config = parseConfig(configSchema, process.env);
 const settings = settingsOf(config);
 
 const cluster = openCluster(clusterOptions(config), { ...tools, component: 'egress-proxies-gc' });
-const providers = buildProviders(config.PROVIDERS, {
-  gcp: () => openComputeProvider({ ...settings, ...tools }),
-});
+const providers = buildProviders(config.PROVIDERS, { ...settings, ...tools });
 const publisher = openPublisher(settings);
 const stores = openStores(settings);
 

@@ -1,20 +1,21 @@
-/** Builds the configured providers. Throws `NotConfigured` for a name that has no constructor. */
+/** The one place where providers are built: what stands in this map can be configured, and nothing else. */
 
-import { SystemError } from '#shared/app/errors.ts';
+import { openComputeProvider, type ComputeProviderOptions } from '#shared/compute/provider.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 
-export type Constructors = Readonly<Record<string, () => MachineProvider>>;
+const CONSTRUCTORS = {
+  gcp: openComputeProvider,
+} as const satisfies Readonly<Record<string, (options: ComputeProviderOptions) => MachineProvider>>;
 
+export type Configured = keyof typeof CONSTRUCTORS;
+
+export const isProvider = (name: string): name is Configured => Object.hasOwn(CONSTRUCTORS, name);
+
+export const PROVIDER_NAMES: readonly string[] = Object.keys(CONSTRUCTORS);
+
+/** Of names that were validated. Opens nothing yet: a provider makes its clients at its first call. */
 export const buildProviders = (
   names: readonly string[],
-  constructors: Constructors,
+  options: ComputeProviderOptions,
 ): readonly MachineProvider[] =>
-  [...new Set(names)].map((name) => {
-    const build = Object.hasOwn(constructors, name) ? constructors[name] : undefined;
-    if (build) return build();
-    const known = Object.keys(constructors).join(', ');
-    throw new SystemError(
-      'NotConfigured',
-      `Configuration is not usable:\n  PROVIDERS: ${JSON.stringify(name)} is not one of ${known}`,
-    );
-  });
+  [...new Set(names)].filter(isProvider).map((name) => CONSTRUCTORS[name](options));
