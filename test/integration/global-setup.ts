@@ -59,11 +59,14 @@ const startAll = (runDir: string) =>
 /** Vitest calls it before the first integration test and the function that it returns after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const runDir = makeRunDir();
+  const discard = (): void => rmSync(runDir, { recursive: true, force: true });
+  // An interrupted run ends without the function below.
+  process.once('exit', discard);
   const services = await startAll(runDir);
   const [plane, firestore, pubsub] = services;
   const tearDown = async (): Promise<void> => {
     await stopTogether(services);
-    rmSync(runDir, { recursive: true, force: true });
+    discard();
   };
   try {
     await applyAll(plane);

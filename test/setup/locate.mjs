@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** @typedef {typeof import('./locate.mjs')} Types */
@@ -95,7 +95,7 @@ export const locateControlPlane = (env) => {
   const notes = [];
   const assets = env['KUBEBUILDER_ASSETS'];
   if (assets) {
-    const programs = programsAt((name) => join(assets, name));
+    const programs = programsAt((name) => resolve(assets, name));
     const lacking = missing(programs);
     if (lacking.length === 0) return { found: true, from: 'KUBEBUILDER_ASSETS', programs, notes };
     notes.push(`KUBEBUILDER_ASSETS=${assets} is not used: it has no ${lacking.join(', no ')}`);

@@ -3,7 +3,8 @@
  * Plain JavaScript; its types are in packages.d.mts.
  */
 
-/** @typedef {{ readonly id: string, readonly optional: boolean }} Package */
+/** @typedef {import('./packages.mjs').Platform} Platform */
+/** @typedef {{ readonly id: string, readonly needed: boolean }} Package */
 
 /**
  * @param {unknown} value
@@ -12,11 +13,29 @@
 const isRecord = (value) => typeof value === 'object' && value !== null;
 
 /**
+ * Optional packages without a platform belong to another optional one; those for this platform are native parts, which
+ * npm leaves out without a word when its Node is too old for them.
+ *
+ * @param {Record<string, unknown>} entry
+ * @param {Platform} platform
+ */
+const isNeeded = (entry, platform) => {
+  if (entry['optional'] !== true) return true;
+  /** @param {keyof Platform} key */
+  const fits = (key) => {
+    const allowed = entry[key];
+    return Array.isArray(allowed) ? allowed.includes(platform[key]) : key === 'libc';
+  };
+  return fits('os') && fits('cpu') && fits('libc');
+};
+
+/**
  * The packages of a lockfile's text by their folders, without the project itself.
  *
  * @param {string} text
+ * @param {Platform} platform
  */
-const packagesOf = (text) => {
+const packagesOf = (text, platform) => {
   const lock = /** @type {unknown} */ (JSON.parse(text));
   /** @type {Map<string, Package>} */
   const packages = new Map();
@@ -24,19 +43,18 @@ const packagesOf = (text) => {
   for (const [folder, entry] of entries) {
     if (folder === '' || !isRecord(entry)) continue;
     const id = `${String(entry['version'])} ${String(entry['integrity'])}`;
-    packages.set(folder, { id, optional: entry['optional'] === true });
+    packages.set(folder, { id, needed: isNeeded(entry, platform) });
   }
   return packages;
 };
 
 /** @type {typeof import('./packages.mjs').samePackages} */
-export const samePackages = (lockfile, installed) => {
+export const samePackages = (lockfile, installed, platform) => {
   try {
-    const want = packagesOf(lockfile);
-    const have = packagesOf(installed);
-    // Optional ones are for other platforms too.
-    const lacking = [...want].some(([folder, { id, optional }]) =>
-      have.has(folder) ? have.get(folder)?.id !== id : !optional,
+    const want = packagesOf(lockfile, platform);
+    const have = packagesOf(installed, platform);
+    const lacking = [...want].some(([folder, { id, needed }]) =>
+      have.has(folder) ? have.get(folder)?.id !== id : needed,
     );
     return !lacking && [...have.keys()].every((folder) => want.has(folder));
   } catch {

@@ -28,7 +28,12 @@ const run = (program, args) => {
 const packagesAreCurrent = () => {
   const installed = join(ROOT, 'node_modules', '.package-lock.json');
   if (!existsSync(installed) || !existsSync(NODE)) return false;
-  return samePackages(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'), readFileSync(installed, 'utf8'));
+  const libc = existsSync('/etc/alpine-release') ? 'musl' : 'glibc';
+  return samePackages(
+    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
+    readFileSync(installed, 'utf8'),
+    { os: process.platform, cpu: process.arch, libc },
+  );
 };
 
 const command = process.argv[2] === 'start' ? 'start' : 'test';

@@ -12,7 +12,6 @@ import { findOnPath, locateControlPlane, PROGRAMS } from './locate.mjs';
 /** @typedef {import('./prerequisites.mjs').Finding} Finding */
 /** @typedef {import('./locate.mjs').Environment} Environment */
 
-const NODE = 18;
 const NPM = 9;
 const JAVA = 17;
 const GO = /** @type {const} */ ([1, 26]);
@@ -60,9 +59,11 @@ export const checkNode = (node, npm) => {
   const fix = 'nvm install 24   (or a package from https://nodejs.org/en/download)';
   /** @type {Finding[]} */
   const findings = [];
-  if (!atLeast(node, [NODE])) {
+  // Under any other npm leaves out native parts of the tools, without an error.
+  const fits = atLeast(node, [22, 12]) || (atLeast(node, [20, 19]) && !atLeast(node, [21]));
+  if (!fits) {
     findings.push({
-      what: `Node.js ${NODE} or newer, to install the packages (Node.js 24 for the rest comes with them)`,
+      what: 'Node.js 20.19 and up, or 22.12 and newer, to install the packages (24, for the rest, comes with them)',
       why: `this is ${node}`,
       fix,
     });

@@ -121,12 +121,24 @@ describe('prerequisites', () => {
   test('a machine that has everything gets no message', () => {
     const findings = [
       ...checkPlatform('linux'),
-      ...checkNode('v20.1.0', '10.2.0'),
+      ...checkNode('v20.20.2', '10.2.0'),
       ...checkJava(17),
       ...checkGo('go version go1.26.8 linux/amd64'),
       ...checkTerraform('Terraform v1.11.4\non linux_amd64', true),
     ];
     expect(report('test', findings)).toEqual({ text: '', fatal: false });
+  });
+
+  test.each([
+    ['v20.19.0', true],
+    ['v22.12.0', true],
+    ['v24.0.0', true],
+    ['v18.20.0', false],
+    ['v20.18.3', false],
+    ['v21.7.0', false],
+    ['v22.11.0', false],
+  ])('Node %s installs every native part of the tools: %j', (node, expected) => {
+    expect(checkNode(node, '11.0.0').length === 0).toBe(expected);
   });
 
   test('everything that is missing is in one message, each with its command', () => {
@@ -160,26 +172,44 @@ const lockfile = (packages: Record<string, object>): string => JSON.stringify({ 
 const ONE = { version: '1.0.0', integrity: 'sha512-one' };
 const TWO = { version: '2.0.0', integrity: 'sha512-two' };
 
+const HERE = { os: 'linux', cpu: 'x64', libc: 'glibc' } as const;
+const native = (os: string, cpu: string, libc?: string) => ({
+  ...TWO,
+  optional: true,
+  os: [os],
+  cpu: [cpu],
+  ...(libc === undefined ? {} : { libc: [libc] }),
+});
+
 describe('installed packages', () => {
   const lock = lockfile({
     '': { name: 'root' },
     'node_modules/one': ONE,
-    'node_modules/two': { ...TWO, optional: true },
+    'node_modules/native': native('linux', 'x64', 'glibc'),
+    'node_modules/native-musl': native('linux', 'x64', 'musl'),
+    'node_modules/native-mac': native('darwin', 'x64'),
+    'node_modules/below-another': { ...TWO, optional: true },
   });
+  const all = { 'node_modules/one': ONE, 'node_modules/native': native('linux', 'x64', 'glibc') };
 
   test.each([
-    ['all are there', { 'node_modules/one': ONE, 'node_modules/two': TWO }, true],
-    ['only an optional one for another platform is not', { 'node_modules/one': ONE }, true],
-    ['one is not', { 'node_modules/two': TWO }, false],
-    ['one has another version', { 'node_modules/one': { ...ONE, version: '1.0.1' } }, false],
-    ['one has another content', { 'node_modules/one': { ...ONE, integrity: 'sha512-other' } }, false],
-    ['one is left over', { 'node_modules/one': ONE, 'node_modules/three': ONE }, false],
-  ])('when %s, they are current: %3$j', (_name, installed, expected) => {
-    expect(samePackages(lock, lockfile(installed))).toBe(expected);
+    ['all that this platform needs are there', true, all],
+    [
+      'those of other platforms are there too',
+      true,
+      { ...all, 'node_modules/native-mac': native('darwin', 'x64') },
+    ],
+    ['one is not', false, { 'node_modules/native': all['node_modules/native'] }],
+    ["this platform's native part is not", false, { 'node_modules/one': ONE }],
+    ['one has another version', false, { ...all, 'node_modules/one': { ...ONE, version: '1.0.1' } }],
+    ['one has another content', false, { ...all, 'node_modules/one': { ...ONE, integrity: 'sha512-other' } }],
+    ['one is left over', false, { ...all, 'node_modules/three': ONE }],
+  ])('when %s, they are current: %j', (_name, expected, installed) => {
+    expect(samePackages(lock, lockfile(installed), HERE)).toBe(expected);
   });
 
   test('a list that was cut short is not current', () => {
-    expect(samePackages(lock, lock.slice(0, 40))).toBe(false);
+    expect(samePackages(lock, lock.slice(0, 40), HERE)).toBe(false);
   });
 });
 
