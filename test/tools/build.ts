@@ -49,18 +49,23 @@ const archive = async (name: Deployable): Promise<void> => {
   await writeFile(join(DIST, `${name}.zip`), zipSync(files, { mtime: EPOCH, os: 3, attrs: 0o100644 << 16 }));
 };
 
-/** Builds the named deployables (default: all) into `dist/`. */
-export const buildAll = async (names: readonly Deployable[] = DEPLOYABLES): Promise<void> => {
+/** Builds every deployable into `dist/`: the folders that run. */
+export const buildBundles = async (): Promise<void> => {
   const root = packageSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
   await mkdir(DIST, { recursive: true });
   await Promise.all(
-    names.map(async (name) => {
+    DEPLOYABLES.map(async (name) => {
       await rm(join(DIST, name), { recursive: true, force: true });
       await bundle(name);
       await writeFile(join(DIST, name, 'package.json'), manifest(name, root));
-      await archive(name);
     }),
   );
+};
+
+/** The folders, and beside each its zip: what Terraform uploads. */
+export const buildAll = async (): Promise<void> => {
+  await buildBundles();
+  for (const name of DEPLOYABLES) await archive(name);
 };
 
 if (import.meta.main) await buildAll();
