@@ -1,5 +1,6 @@
 /** What tests of probes share: an authority, the echo in three forms, and proxies that work. */
 
+import { connect } from 'node:net';
 import { createSecureContext } from 'node:tls';
 
 import { systemIds } from '#shared/app/ids.ts';
@@ -48,11 +49,26 @@ export interface Parts {
   readonly open: ForwardProxy;
   readonly guarded: ForwardProxy;
   readonly secure: ForwardProxy;
+  /** What `guarded` wants. */
+  readonly credentials: typeof CREDENTIALS;
+  /** Tunnels to `target`, on every loopback address, and always leaves from 127.0.0.1. */
+  readonly tunnel: TestServer;
   /** A peer that is closed with the rest. */
   peer(behave: Behaviour): Promise<TestServer>;
   tlsPeer(behave: Behaviour, hosts?: string, notAfter?: Date): Promise<TestServer>;
   close(): Promise<void>;
 }
+
+const tunnelling =
+  (port: number): Behaviour =>
+  (socket) => {
+    socket.once('data', () => {
+      const upstream = connect(port, '127.0.0.1');
+      upstream.on('error', () => socket.destroy());
+      socket.write(ESTABLISHED);
+      socket.pipe(upstream).pipe(socket);
+    });
+  };
 
 export const startParts = async (): Promise<Parts> => {
   const authority = await makeAuthority();
@@ -72,8 +88,11 @@ export const startParts = async (): Promise<Parts> => {
     startForwardProxy({ host: PROXY_HOST, port: 0, credentials: CREDENTIALS }),
     startForwardProxy({ host: PROXY_HOST, port: 0, tls }),
   ]);
+  const tunnel = await kept(startPeer(tunnelling(echo.port), '0.0.0.0'));
   return {
     authority,
+    credentials: CREDENTIALS,
+    tunnel,
     prober: makeProber(createSecureContext({ ca: [authority.caPem] }), systemIds),
     echo,
     echo6,
