@@ -1,0 +1,281 @@
+import { describe, expect, it } from 'vitest';
+
+import {
+  NOW,
+  aMachine,
+  aPublication,
+  aRecord,
+  absent,
+  anIntent,
+  conditionOf,
+  converged,
+  external,
+  facts,
+  fresh,
+  kinds,
+  nameOf,
+  HASH,
+  planOf,
+  reasonOf,
+  seen,
+  stepOf,
+  writtenBy,
+} from './builders.ts';
+
+describe('a Proxy that is gone', () => {
+  it('creates nothing for a message about a Proxy that does not exist (rows 17, 54)', () => {
+    const { proxy: _gone, record: _none, ...observation } = converged();
+    expect(planOf(observation)).toMatchObject({ steps: [], next: {} });
+  });
+
+  it('closes the gate at once and leaves the machine to gc when it went without its finalizer', () => {
+    const { proxy: _gone, ...observation } = converged();
+    const plan = planOf(observation);
+    expect(kinds(plan)).toEqual(['writeRecord']);
+    expect(writtenBy(plan)).toMatchObject({ gone: true, draining: [], machines: [anIntent()] });
+    expect(writtenBy(plan)).not.toHaveProperty('serving');
+    expect(writtenBy(plan)).not.toHaveProperty('wakeAt');
+  });
+
+  it('removes its credentials with its endpoints', () => {
+    const { proxy: _gone, ...observation } = converged({
+      record: aRecord({ serving: aPublication(anIntent()), credentials: ['e-1-aa'] }),
+    });
+    expect(kinds(planOf(observation))).toEqual(['writeRecord', 'removeCredentials']);
+  });
+
+  it('does nothing for a tombstone', () => {
+    const { proxy: _gone, ...observation } = converged({ record: aRecord({ gone: true }) });
+    expect(planOf(observation)).toMatchObject({ steps: [], next: {} });
+  });
+});
+
+it("leaves another installation's Proxy alone, its status included (B2)", () => {
+  const plan = planOf(converged({ proxy: facts({ status: { installation: 'other' }, deleting: true }) }));
+  expect(plan).toMatchObject({ because: 'belongsToAnother', steps: [], events: [], next: {} });
+  expect(plan.status).toBeUndefined();
+});
+
+describe('the finalizer', () => {
+  it('is added before anything is recorded or created, and the pass goes on by itself (K2, W6)', () => {
+    const plan = planOf(fresh({ proxy: facts({ hasFinalizer: false }) }));
+    expect(plan).toMatchObject({ steps: [{ kind: 'addFinalizer' }], next: { again: true } });
+    expect(plan.status, 'observedGeneration does not move for a finalizer (W5)').toBeUndefined();
+  });
+
+  it('is never added to a Proxy that is being deleted, which creates nothing (row 56)', () => {
+    const plan = planOf(fresh({ proxy: facts({ hasFinalizer: false, deleting: true }) }));
+    expect(plan).toMatchObject({ steps: [], next: {} });
+  });
+
+  it('that somebody took from a Proxy under deletion closes the gate for good', () => {
+    const plan = planOf(converged({ proxy: facts({ hasFinalizer: false, deleting: true }) }));
+    expect(writtenBy(plan)).toMatchObject({ gone: true });
+    expect(kinds(plan)).not.toContain('deleteMachine');
+  });
+
+  it('goes at once when nothing was ever made', () => {
+    expect(kinds(planOf(fresh({ proxy: facts({ deleting: true }) })))).toEqual(['removeFinalizer']);
+  });
+});
+
+describe('deletion', () => {
+  const deleting = facts({ deleting: true });
+  const draining = { ...aPublication(anIntent()), until: NOW + 300_000 };
+
+  it('begins by closing the gate, before any machine is touched', () => {
+    const plan = planOf(converged({ proxy: deleting }));
+    expect(kinds(plan)).toEqual(['writeRecord']);
+    expect(writtenBy(plan)).toMatchObject({ deleting: true, draining: [{ until: NOW + 300_000 }] });
+    expect(writtenBy(plan)).not.toHaveProperty('serving');
+    expect(plan.next).toEqual({ again: true });
+  });
+
+  it('waits for running leases, and says so', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, draining: [draining] }),
+        leases: { [draining.endpoint.id]: { count: 2, lastExpiry: NOW + 250_000 } },
+      }),
+    );
+    expect(kinds(plan)).toEqual(['writeRecord']);
+    expect(writtenBy(plan)?.wakeAt).toBe(NOW + 60_000);
+    expect(reasonOf(plan, 'Provisioned')).toBe('Draining');
+    expect(reasonOf(plan, 'Ready')).toBe('Deleting');
+  });
+
+  it('waits in the call for the end of a drain that is near', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, draining: [{ ...draining, until: NOW + 4_000 }] }),
+        leases: { [draining.endpoint.id]: { count: 1, lastExpiry: NOW + 250_000 } },
+      }),
+    );
+    expect(plan.next.pauseMs).toBe(4_000);
+  });
+
+  it('deletes the machine as soon as no lease is left', () => {
+    const plan = planOf(
+      converged({ proxy: deleting, record: aRecord({ deleting: true, draining: [draining] }) }),
+    );
+    expect(kinds(plan)).toEqual(['writeRecord', 'deleteMachine']);
+    expect(stepOf(plan, 'deleteMachine')?.machine.name).toBe(nameOf(HASH, 1));
+  });
+
+  it('does not wait for leases longer than drainTimeoutSeconds', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, draining: [{ ...draining, until: NOW }] }),
+        leases: { [draining.endpoint.id]: { count: 2, lastExpiry: NOW + 250_000 } },
+      }),
+    );
+    expect(kinds(plan)).toContain('deleteMachine');
+  });
+
+  it.each([
+    ['is stopping', aMachine(anIntent(), { state: 'stopping' }), {}],
+    ['was told to go', aMachine(anIntent()), { deleteRequestedAt: NOW - 60_000 }],
+  ])('only watches a machine that %s (W1)', (_what, machine, told) => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, machines: [anIntent(told)] }),
+        fleet: seen(machine),
+      }),
+    );
+    expect(kinds(plan)).not.toContain('deleteMachine');
+    expect(plan.next.pauseMs).toBeGreaterThan(0);
+    expect(reasonOf(plan, 'Provisioned')).toBe('Deleting');
+  });
+
+  it('asks again when a machine still runs long after it was told to go', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, machines: [anIntent({ deleteRequestedAt: NOW - 700_000 })] }),
+      }),
+    );
+    expect(kinds(plan)).toContain('deleteMachine');
+  });
+
+  it('keeps the finalizer while absence was seen only once (K3)', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true }),
+        fleet: absent(anIntent(), 'absentOnce'),
+      }),
+    );
+    expect(kinds(plan)).not.toContain('removeFinalizer');
+    expect(plan.next.pauseMs).toBe(3_000);
+  });
+
+  it('removes the finalizer when the machine is proven gone (row 44)', () => {
+    const plan = planOf(
+      converged({ proxy: deleting, record: aRecord({ deleting: true }), fleet: absent(anIntent()) }),
+    );
+    expect(kinds(plan)).toEqual(['writeRecord', 'removeFinalizer']);
+    expect(writtenBy(plan)).toMatchObject({ gone: true, machines: [] });
+    expect(plan.status, 'there may be nothing left to write it to').toBeUndefined();
+  });
+
+  it('waits for a create call whose answer was lost: it may succeed yet (row 40)', () => {
+    const { instanceId: _never, ...unseen } = anIntent({ askedAt: NOW - 10_000 });
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, machines: [unseen] }),
+        fleet: absent(unseen),
+      }),
+    );
+    expect(kinds(plan)).not.toContain('removeFinalizer');
+  });
+
+  it('waits for a create operation that still runs', () => {
+    const { instanceId: _never, ...unseen } = anIntent({
+      operation: { zone: 'z', name: 'op-1', startedAt: NOW - 600_000 },
+    });
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, machines: [unseen] }),
+        fleet: absent(unseen),
+      }),
+    );
+    expect(plan.next.operations).toMatchObject([{ kind: 'create', operation: { name: 'op-1' } }]);
+    expect(kinds(plan)).not.toContain('removeFinalizer');
+  });
+
+  it('shows a refused delete call with its reason and the words of the provider (W1)', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true }),
+        refusals: [
+          {
+            kind: 'delete',
+            machine: nameOf(HASH, 1),
+            zone: 'z',
+            behaviour: 'QuotaExceeded',
+            code: 'QUOTA',
+            message: 'Too many deletes.',
+          },
+        ],
+      }),
+    );
+    expect(conditionOf(plan, 'Provisioned')).toMatchObject({ status: 'False', reason: 'QuotaExceeded' });
+    expect(conditionOf(plan, 'Provisioned')?.message).toContain('QUOTA: Too many deletes.');
+    expect(kinds(plan)).not.toContain('deleteMachine');
+    expect(writtenBy(plan)?.wakeAt).toBeGreaterThan(NOW);
+  });
+
+  it('says that the provider is not configured, and keeps the finalizer (W1)', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true }),
+        fleet: { kind: 'notConfigured' },
+      }),
+    );
+    expect(reasonOf(plan, 'Provisioned')).toBe('ProviderNotConfigured');
+    expect(kinds(plan)).toEqual(['writeRecord']);
+  });
+
+  it('says why while the provider is away, and comes back (W1)', () => {
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true }),
+        fleet: { kind: 'unseen', transient: true, message: '503: Backend Error' },
+      }),
+    );
+    expect(conditionOf(plan, 'Provisioned')?.message).toContain('503: Backend Error');
+    expect(plan.next).toEqual({ retry: true });
+  });
+
+  it("never touches a stranger's machine of the same name", () => {
+    const stranger = aMachine(anIntent(), { instanceId: 'i-x', installation: 'other', uid: 'u' });
+    const plan = planOf(
+      converged({ proxy: deleting, record: aRecord({ deleting: true }), fleet: seen(stranger) }),
+    );
+    expect(kinds(plan)).toEqual(['writeRecord', 'removeFinalizer']);
+  });
+
+  it('deletes the recorded machine although its labels were edited away', () => {
+    const { installation: _i, uid: _u, hash: _h, ...bare } = aMachine(anIntent());
+    const plan = planOf(
+      converged({ proxy: deleting, record: aRecord({ deleting: true }), fleet: seen(bare) }),
+    );
+    expect(kinds(plan)).toContain('deleteMachine');
+  });
+
+  it('of an External Proxy drains, and then lets it go', () => {
+    const begun = planOf(
+      external({ proxy: { ...deleting, desired: external().proxy?.desired ?? deleting.desired } }),
+    );
+    expect(writtenBy(begun)?.draining).toHaveLength(1);
+  });
+});

@@ -1,0 +1,50 @@
+/** Calls of provision in a world whose clock stands still until a pass waits: what takes minutes there takes none here. */
+
+import { act } from '../../../functions/provision/act.ts';
+import { decide } from '../../../functions/provision/decide.ts';
+import { newMemory, noteResult } from '../../../functions/provision/memory.ts';
+import { observe } from '../../../functions/provision/observe.ts';
+import type { Next } from '../../../functions/provision/plan.ts';
+import { hasCode } from '#shared/app/errors.ts';
+
+import { Crash, REF, awaitOperation, partsOf, type World } from './world.ts';
+
+const BUDGET_MS = 120_000;
+
+const onePass = async (world: World, memory: ReturnType<typeof newMemory>): Promise<Next> => {
+  const parts = partsOf(world);
+  const sight = await observe(parts, REF, memory);
+  const plan = decide(sight.observation, sight.now);
+  world.calls.push(`pass:${plan.because}`);
+  const patches = world.calls.filter((call) => call === 'patchStatus').length;
+  await act(parts, sight, plan, memory);
+  const patched = world.calls.filter((call) => call === 'patchStatus').length - patches;
+  if (patched > 1) world.violations.push('two status patches in one pass');
+  return plan.next;
+};
+
+/** One call as `run` makes it. `patient` false: it dies at its first wait. */
+export const call = async (world: World, patient = true): Promise<'done' | 'retry' | 'crashed'> => {
+  const memory = newMemory();
+  const deadline = world.now + BUDGET_MS;
+  for (let passes = 0; passes < 200; passes += 1) {
+    let next: Next;
+    try {
+      next = await onePass(world, memory);
+    } catch (error) {
+      if (error instanceof Crash) return 'crashed';
+      if (hasCode(error, 'Transient')) return 'retry';
+      if (hasCode(error, 'Conflict', 'NotFound')) continue;
+      throw error;
+    }
+    if (next.retry) return 'retry';
+    if (next.again) continue;
+    const [operation] = next.operations ?? [];
+    if ((!operation && next.pauseMs === undefined) || !patient || world.now >= deadline) return 'done';
+    if (operation) {
+      noteResult(memory, operation, awaitOperation(world, operation.operation.name));
+    } else world.now += next.pauseMs ?? 0;
+  }
+  world.violations.push('a call that never comes to rest');
+  return 'done';
+};
