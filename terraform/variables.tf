@@ -1,0 +1,220 @@
+variable "project_id" {
+  description = "The project in which everything is created."
+  type        = string
+}
+
+variable "region" {
+  description = "The region of the functions, topics and jobs, such as europe-west1."
+  type        = string
+}
+
+variable "installation_id" {
+  description = "Identity of this installation: part of every name and label. It cannot be changed later."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9]{2,15}$", var.installation_id))
+    error_message = "The installation id must be 3 to 16 lower-case letters and digits, starting with a letter."
+  }
+}
+
+variable "proxy_namespaces" {
+  description = "The namespaces whose Proxies belong to this installation, or [\"*\"]. Installations must not overlap."
+  type        = list(string)
+
+  validation {
+    condition = length(var.proxy_namespaces) > 0 && (
+      var.proxy_namespaces == tolist(["*"]) ||
+      alltrue([for name in var.proxy_namespaces : can(regex("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", name))])
+    )
+    error_message = "Give at least one namespace, by its name, or [\"*\"] alone."
+  }
+}
+
+variable "cluster" {
+  description = "The GKE cluster that holds the Proxies: URL of its DNS endpoint, and the Kubernetes service account of the watcher."
+  type = object({
+    endpoint                = string
+    watcher_namespace       = optional(string, "egress-proxies")
+    watcher_service_account = optional(string, "watcher")
+  })
+
+  validation {
+    condition     = startswith(var.cluster.endpoint, "https://")
+    error_message = "The cluster's endpoint must be an https URL."
+  }
+}
+
+variable "network" {
+  description = "The network of the proxies, and a free range of at least /26 in it from which health probes them."
+  type = object({
+    name         = string
+    health_range = string
+  })
+
+  validation {
+    condition     = can(cidrhost(var.network.health_range, 0)) && try(tonumber(split("/", var.network.health_range)[1]) <= 26, false)
+    error_message = "The health range must be a CIDR range of /26 or larger."
+  }
+}
+
+variable "subnetworks" {
+  description = "Subnetworks in which proxies may be created, by region and name."
+  type = set(object({
+    region = string
+    name   = string
+  }))
+
+  validation {
+    condition     = length(var.subnetworks) > 0
+    error_message = "Give at least one subnetwork."
+  }
+}
+
+variable "crawler_ranges" {
+  description = "CIDR ranges from which crawlers reach the proxies. Everybody else is kept out."
+  type        = list(string)
+
+  validation {
+    condition     = length(var.crawler_ranges) > 0
+    error_message = "Give at least one range: a rule without ranges would admit everybody."
+  }
+  validation {
+    condition     = alltrue([for range in var.crawler_ranges : can(cidrnetmask(range)) || can(cidrhost(range, 0))])
+    error_message = "Each range must be in CIDR notation."
+  }
+  validation {
+    # Two halves of the internet are the internet: only prefixes of some length are ranges of somebody.
+    condition = alltrue([
+      for range in var.crawler_ranges : try(tonumber(split("/", range)[1]) >= (strcontains(range, ":") ? 16 : 8), false)
+    ])
+    error_message = "A proxy that is open to everybody is abused within hours: no range may be shorter than /8 (IPv6: /16)."
+  }
+}
+
+variable "crawlers" {
+  description = "IAM members that may use the discovery API."
+  type        = set(string)
+
+  validation {
+    condition     = length(setintersection(var.crawlers, ["allUsers", "allAuthenticatedUsers"])) == 0
+    error_message = "Leases are not for everybody: name the members."
+  }
+}
+
+variable "operators" {
+  description = "IAM members that may look at gc's plan and confirm it."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = length(setintersection(var.operators, ["allUsers", "allAuthenticatedUsers"])) == 0
+    error_message = "Name the operators."
+  }
+}
+
+variable "proxy_ports" {
+  description = "Ports on which proxies listen (spec.port)."
+  type        = list(number)
+  default     = [3128]
+
+  validation {
+    condition     = length(var.proxy_ports) > 0 && alltrue([for port in var.proxy_ports : port >= 1 && port <= 65535])
+    error_message = "Give at least one port between 1 and 65535."
+  }
+}
+
+variable "providers_enabled" {
+  description = "Machine providers that Proxies may name."
+  type        = list(string)
+  default     = ["gcp"]
+
+  validation {
+    condition     = length(var.providers_enabled) > 0
+    error_message = "Give at least one provider."
+  }
+}
+
+variable "allow_private_endpoints" {
+  description = "Whether External Proxies may have loopback, link-local or private addresses."
+  type        = bool
+  default     = false
+}
+
+variable "firestore" {
+  description = "Location and names of the two databases; names default to ones with the installation id in them."
+  type = object({
+    location             = optional(string)
+    database             = optional(string)
+    credentials_database = optional(string)
+  })
+  default = {}
+
+  validation {
+    condition     = var.firestore.database == null || var.firestore.database != var.firestore.credentials_database
+    error_message = "Credentials need a database of their own."
+  }
+}
+
+variable "deletion_protection" {
+  description = "Keeps the databases when the module is destroyed, and refuses to delete them."
+  type        = bool
+  default     = true
+}
+
+variable "lease" {
+  description = "Bounds and default of a lease's duration."
+  type = object({
+    ttl_min_seconds     = optional(number, 10)
+    ttl_max_seconds     = optional(number, 86400)
+    ttl_default_seconds = optional(number, 300)
+  })
+  default = {}
+
+  validation {
+    condition     = var.lease.ttl_min_seconds <= var.lease.ttl_default_seconds && var.lease.ttl_default_seconds <= var.lease.ttl_max_seconds
+    error_message = "The default must lie between the minimum and the maximum."
+  }
+}
+
+variable "gc" {
+  description = "How old an orphan must be, how far apart two sightings are, and how many one run may delete."
+  type = object({
+    min_age_seconds      = optional(number, 600)
+    sighting_gap_seconds = optional(number, 120)
+    max_deletions        = optional(number, 10)
+  })
+  default = {}
+
+  validation {
+    condition     = var.gc.min_age_seconds >= 60 && var.gc.sighting_gap_seconds >= 60 && var.gc.max_deletions >= 1
+    error_message = "Age and gap must be at least 60 seconds, deletions at least 1."
+  }
+}
+
+variable "functions" {
+  description = "Size of each function, by its name."
+  type = map(object({
+    memory        = optional(string)
+    cpu           = optional(string)
+    min_instances = optional(number)
+    max_instances = optional(number)
+  }))
+  default = {}
+
+  validation {
+    condition     = length(setsubtract(keys(var.functions), ["provision", "health", "discovery", "gc", "echo"])) == 0
+    error_message = "There are the functions provision, health, discovery, gc and echo."
+  }
+}
+
+variable "dist_dir" {
+  description = "The folder with the built zips, one per function."
+  type        = string
+}
+
+variable "labels" {
+  description = "Labels for everything that can carry them."
+  type        = map(string)
+  default     = {}
+}
