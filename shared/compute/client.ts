@@ -44,6 +44,19 @@ const standInOptions = async (endpoint: string) => {
   };
 };
 
+const withDeadline = async <T>(name: string, work: Promise<T>): Promise<T> => {
+  const done = new AbortController();
+  const expire = async (): Promise<never> => {
+    await pause(HARD_DEADLINE_MS, done.signal);
+    throw new SystemError('Transient', `Compute Engine ${name} did not answer in ${HARD_DEADLINE_MS} ms.`);
+  };
+  try {
+    return await Promise.race([work, expire()]);
+  } finally {
+    done.abort();
+  }
+};
+
 /** Importing the package whole costs seconds and hundreds of megabytes: two of its files are loaded. */
 const openClients = async (endpoint: string | undefined): Promise<Clients> => {
   const [instances, operations] = await Promise.all([
@@ -56,21 +69,9 @@ const openClients = async (endpoint: string | undefined): Promise<Clients> => {
     operations: new operations.ZoneOperationsClient(options),
   };
   // Done here, where a failure can be told; the library itself would leave it unhandled.
-  await Promise.all([clients.instances.initialize(), clients.operations.initialize()]);
+  const ready = Promise.all([clients.instances.initialize(), clients.operations.initialize()]);
+  await withDeadline('sign-in', ready);
   return clients;
-};
-
-const withDeadline = async <T>(name: string, work: Promise<T>): Promise<T> => {
-  const done = new AbortController();
-  const expire = async (): Promise<never> => {
-    await pause(HARD_DEADLINE_MS, done.signal);
-    throw new SystemError('Transient', `Compute Engine ${name} did not answer in ${HARD_DEADLINE_MS} ms.`);
-  };
-  try {
-    return await Promise.race([work, expire()]);
-  } finally {
-    done.abort();
-  }
 };
 
 /** Clients for a stand-in at `endpoint` (`http://host:port`), or for the real API with the platform's credentials. */
@@ -85,11 +86,12 @@ export const lazyClients = (endpoint: string | undefined): LazyClients => {
       throw error;
     }
   };
-  const run = async <T>(work: (clients: Clients) => Promise<T>): Promise<T> => work(await opened());
   return {
     call: async (name, work) => {
       try {
-        return await withDeadline(name, run(work));
+        // Loading the library can take longer than a call may: its time does not count.
+        const clients = await opened();
+        return await withDeadline(name, work(clients));
       } catch (error) {
         throw toSystemError(error, name);
       }

@@ -106,18 +106,35 @@ const codeOfStatus = (status: number | undefined): ErrorCode => {
   return STATUSES[status] ?? (status >= 400 ? 'InvalidSpec' : 'Transient');
 };
 
-/** The project, or a zone of it, is what was not found, or the 404 is not the API's: says nothing about a machine. */
-const isForeign404 = ({ message }: VendorError): boolean =>
-  /'projects\/[^/']+(?:\/zones\/[^/']+)?'/u.test(message) || message.startsWith('Error response from RPC');
+const PROJECT_ITSELF = /'projects\/[^/']+'/u;
+const ZONE_ITSELF = /'projects\/[^/']+\/zones\/[^/']+'/u;
 
-const codeOf = (error: VendorError, call: string): ErrorCode => {
-  if (error.status === 404) {
-    if (/'projects\/[^/']+'/u.test(error.message)) return 'NotConfigured';
-    // What a create call does not find is what it refers to: the image, the machine type, the subnetwork, the zone.
-    if (call === 'insert') return 'InvalidSpec';
-    return isForeign404(error) ? 'Transient' : 'NotFound';
-  }
-  return REASONS[error.reason ?? ''] ?? codeOfText(error.message) ?? codeOfStatus(error.status);
+/** What a 404 says depends on what was not found: only a plain one is about the machine or operation that was asked for. */
+const codeOf404 = ({ message }: VendorError, call: string): ErrorCode => {
+  if (PROJECT_ITSELF.test(message)) return 'NotConfigured';
+  // A create call does not find what it refers to: the image, the machine type, the subnetwork, the zone.
+  if (call === 'insert' || ZONE_ITSELF.test(message)) return 'InvalidSpec';
+  // The library's words for a body that is not Google's: somebody on the way has answered.
+  return message.startsWith('Error response from RPC') ? 'Transient' : 'NotFound';
+};
+
+const codeOf = (error: VendorError, call: string): ErrorCode =>
+  error.status === 404
+    ? codeOf404(error, call)
+    : (REASONS[error.reason ?? ''] ?? codeOfText(error.message) ?? codeOfStatus(error.status));
+
+const DEEPEST_CAUSE = 5;
+
+/**
+ * The same error without what the library attaches to it: its request, whose body has the machine's user data and password.
+ */
+export const withoutRequest = (error: unknown, depth = 0): Error | undefined => {
+  if (!(error instanceof Error) || depth >= DEEPEST_CAUSE) return undefined;
+  const cause = withoutRequest(error.cause, depth + 1);
+  const bare = new Error(error.message, cause ? { cause } : undefined);
+  bare.name = error.name;
+  if (error.stack !== undefined) bare.stack = error.stack;
+  return bare;
 };
 
 /** An error of the client library as one of ours, with the provider's own code and text. `call` is the method's name. */
@@ -127,6 +144,6 @@ export const toSystemError = (cause: unknown, call: string): SystemError => {
   const code = error.reason ?? (error.status === undefined ? 'NoAnswer' : String(error.status));
   return new SystemError(codeOf(error, call), `Compute Engine ${call}: ${error.message}`, {
     provider: { code, message: error.message },
-    cause,
+    cause: withoutRequest(cause),
   });
 };

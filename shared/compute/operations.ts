@@ -7,7 +7,14 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { OperationRef, OperationResult } from '#shared/domain/machine.ts';
 
-import { makeZoneWatch, type OperationSource, type Waiter, type ZoneWatch } from './zone-watch.ts';
+import {
+  makeZoneWatch,
+  POLL_TIMING,
+  type OperationSource,
+  type PollTiming,
+  type Waiter,
+  type ZoneWatch,
+} from './zone-watch.ts';
 
 export interface OperationPoller {
   /** Resolves with the operation's end, or with `running` as soon as `signal` aborts. */
@@ -41,11 +48,16 @@ const waitIn = (watch: ZoneWatch, operation: OperationRef, signal: AbortSignal):
     watch.add(waiter);
   });
 
-export const makeOperationPoller = (source: OperationSource, clock: Clock, log: Log): OperationPoller => {
+export const makeOperationPoller = (
+  source: OperationSource,
+  clock: Clock,
+  log: Log,
+  timing: PollTiming = POLL_TIMING,
+): OperationPoller => {
   const zones = new Map<string, ZoneWatch>();
   let closed = false;
   const watchOf = (zone: string): ZoneWatch => {
-    const watch = zones.get(zone) ?? makeZoneWatch(source, zone, clock, log);
+    const watch = zones.get(zone) ?? makeZoneWatch(source, zone, clock, log, timing);
     zones.set(zone, watch);
     return watch;
   };

@@ -52,7 +52,7 @@ export const openComputeProvider = (options: ComputeProviderOptions): MachinePro
   return {
     name: 'gcp',
     get,
-    create: (spec, zone, requestId) =>
+    create: async (spec, zone, requestId) =>
       api.insertInstance(zone, instanceBody(spec, { projectId, installation, zone }), requestId),
     delete: async (machine) => {
       // A name is not a machine: what bears it now is deleted only if it is the very one that is meant.

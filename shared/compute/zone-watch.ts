@@ -29,10 +29,16 @@ export interface ZoneWatch {
   waiters(): readonly Waiter[];
 }
 
-const INTERVAL_MS = 1_000;
-/** Hardly any operation is done sooner. */
-const FIRST_LOOK_MS = 200;
-const LONGEST_BACKOFF_MS = 15_000;
+export interface PollTiming {
+  /** Least time between two lists of a zone. */
+  readonly intervalMs: number;
+  /** From the first waiter to the first list: hardly any operation is done sooner. */
+  readonly firstLookMs: number;
+  readonly longestBackoffMs: number;
+}
+
+export const POLL_TIMING: PollTiming = { intervalMs: 1_000, firstLookMs: 200, longestBackoffMs: 15_000 };
+
 /** A list shows the newest operations of everybody in the zone, so it is longer than the number of ours. */
 const MIN_LISTED = 100;
 const MAX_LISTED = 500;
@@ -74,7 +80,13 @@ const look = async (source: OperationSource, zone: string, waiters: readonly Wai
 };
 
 /** Lists at most once a second while somebody waits, and then not at all. */
-export const makeZoneWatch = (source: OperationSource, zone: string, clock: Clock, log: Log): ZoneWatch => {
+export const makeZoneWatch = (
+  source: OperationSource,
+  zone: string,
+  clock: Clock,
+  log: Log,
+  timing: PollTiming,
+): ZoneWatch => {
   const waiting = new Set<Waiter>();
   /** Monotonic time before which the zone is not listed again. */
   let notBefore = Number.NEGATIVE_INFINITY;
@@ -83,7 +95,7 @@ export const makeZoneWatch = (source: OperationSource, zone: string, clock: Cloc
   let loop: AbortController | undefined;
 
   const round = async (): Promise<void> => {
-    notBefore = clock.monotonic() + INTERVAL_MS;
+    notBefore = clock.monotonic() + timing.intervalMs;
     try {
       await look(source, zone, [...waiting]);
       failures = 0;
@@ -93,7 +105,7 @@ export const makeZoneWatch = (source: OperationSource, zone: string, clock: Cloc
         return;
       }
       failures += 1;
-      const delay = Math.min(LONGEST_BACKOFF_MS, INTERVAL_MS * 2 ** failures);
+      const delay = Math.min(timing.longestBackoffMs, timing.intervalMs * 2 ** failures);
       notBefore = clock.monotonic() + delay;
       log.warning('operations cannot be listed; waiting goes on', {
         zone,
@@ -104,7 +116,7 @@ export const makeZoneWatch = (source: OperationSource, zone: string, clock: Cloc
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
-    let shortest = FIRST_LOOK_MS;
+    let shortest = timing.firstLookMs;
     for (;;) {
       await pause(Math.max(shortest, notBefore - clock.monotonic()), signal);
       if (signal.aborted) return;

@@ -80,13 +80,13 @@ const bringUp = (world: World, instance: Instance): (() => OperationError | unde
   instance.life += 1;
   const { life } = instance;
   world.timers.after(Math.floor(world.operationMs / 2), () => {
-    if (instance.life === life) instance.status = 'STAGING';
+    if (instance.life === life && instance.status === 'PROVISIONING') instance.status = 'STAGING';
   });
   return () => {
     if (instance.life !== life) {
       return operationError(
         'RESOURCE_NOT_FOUND',
-        `The resource '${instance.name}' was not found`,
+        `The resource '${pathOf(world, instance.zone, 'instances', instance.name)}' was not found`,
         404,
         'NOT FOUND',
       );

@@ -54,6 +54,7 @@ const end = (world: World, operation: Operation, error: OperationError | undefin
   operation.error = error;
   operation.status = 'DONE';
   operation.endTime = world.now();
+  operation.startTime ??= operation.endTime;
   for (const done of operation.waiters) done();
   operation.waiters.clear();
 };
@@ -90,7 +91,9 @@ export const startOperation = (world: World, request: OperationRequest): Operati
     waiters: new Set(),
   };
   remember(world, operation);
+  // Late timers of different lengths can come in any order.
   world.timers.after(Math.floor(duration / 5), () => {
+    if (operation.status !== 'PENDING') return;
     operation.status = 'RUNNING';
     operation.startTime = world.now();
   });

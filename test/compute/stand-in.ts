@@ -9,7 +9,7 @@ import { CALLS, type ApiRequest } from './api.ts';
 import { makeCallLog, type CallLog } from './calls.ts';
 import { answerControl } from './control-http.ts';
 import { makeControl, type ComputeControl } from './control.ts';
-import { ApiError, errorBody, errorOfStatus, notFound } from './errors.ts';
+import { ApiError, errorBody, errorOfStatus, invalid, notFound } from './errors.ts';
 import { routeOf, type Route } from './routes.ts';
 import { makeWorld, type World } from './world.ts';
 
@@ -44,6 +44,7 @@ export const DEFAULT_ZONES = [
   'us-central1-c',
 ] as const;
 
+const KEEP_ALIVE_MS = 600_000;
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 /** What is sent; `lost` closes the connection instead. */
@@ -72,7 +73,7 @@ const readBody = async (request: IncomingMessage): Promise<unknown> => {
 const checkScope = (world: World, route: Route): void => {
   if (route.project !== world.projectId) throw notFound(`projects/${route.project}`);
   if (route.zone === '') return;
-  if (!world.zones.includes(route.zone)) throw notFound(`projects/${route.project}/zones/${route.zone}`);
+  if (!world.zones.includes(route.zone)) throw invalid('zone', route.zone, 'Unknown zone.');
   if (world.faults.unreachable(route.zone)) throw errorOfStatus(503);
 };
 
@@ -219,6 +220,8 @@ export const startComputeStandIn = async (options: ComputeStandInOptions): Promi
       : answerApi(world, calls, message, url);
     void answer.then((reply) => send(response, reply));
   });
+  // Like the real one's: with Node's five seconds, clients meet connections that are just being closed.
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   const port = await listen(server, host, options.port ?? 0);
   return {
     url: `http://${host}:${port}`,
