@@ -31,8 +31,8 @@ export interface WatcherPorts {
   readonly secretsEveryMs?: number;
 }
 
-/** Ten reads of Secrets per second at most. */
-const SECRET_GAP_MS = 100;
+/** Ten reads of Secrets per second at most, and far fewer while they fail. */
+const SECRET_TIMES = { gapMs: 100, retryMinMs: 2000, retryMaxMs: 30_000 };
 /** Longest time without a sign of the API server before the process should be replaced. */
 const STALE_MS = 300_000;
 
@@ -82,9 +82,10 @@ export const makeWatcher = (ports: WatcherPorts) => {
       cluster.readSecret(namespace, name, signal),
     onNews: (uids: readonly string[]) => uids.forEach((uid) => nudger.evaluate(uid)),
     clock,
+    ids: ports.ids,
     log,
     everyMs: ports.secretsEveryMs ?? 30_000,
-    gapMs: SECRET_GAP_MS,
+    ...SECRET_TIMES,
   };
   return {
     http: livenessHandler(liveness),

@@ -5,7 +5,7 @@ import type { SecretReading } from '#shared/kubernetes/cluster.ts';
 
 import { makeSecretIndex, type SecretName } from '../../../functions/watcher/secret-index.ts';
 import { runSecretLoop } from '../../../functions/watcher/secret-loop.ts';
-import { aView, silentLog, uidOf } from './builders.ts';
+import { aView, middlingIds, silentLog, uidOf } from './builders.ts';
 
 const secret = (name: string): SecretName => ({ namespace: 'crawlers', name });
 
@@ -43,7 +43,7 @@ describe('the index of Secrets', () => {
   });
 });
 
-const RUN = { everyMs: 40, gapMs: 1 };
+const RUN = { everyMs: 40, gapMs: 1, retryMinMs: 1, retryMaxMs: 2 };
 
 /** Runs the loop until `enough`, and returns what it read and said. */
 const runUntil = async (
@@ -67,6 +67,7 @@ const runUntil = async (
       },
       onNews: (uids) => news.push(uids),
       clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      ids: middlingIds,
       log: silentLog,
       ...RUN,
     },
