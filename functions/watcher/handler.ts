@@ -25,7 +25,7 @@ export interface WatcherPorts {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Default `WATCH_TIMES`. */
+  /** Default: `WATCH_TIMES`, with longer waits after failures where there are many namespaces. */
   readonly times?: WatchTimes;
   /** How often each Secret is read, in milliseconds; default 30,000. */
   readonly secretsEveryMs?: number;
@@ -33,6 +33,12 @@ export interface WatcherPorts {
 
 /** Ten reads of Secrets per second at most, and far fewer while they fail. */
 const SECRET_TIMES = { gapMs: 100, retryMinMs: 2000, retryMaxMs: 30_000 };
+/** After an outage all scopes together ask about once a second, and each at least every twenty seconds or so. */
+const timesFor = (scopes: number): WatchTimes => {
+  const retryMinMs = WATCH_TIMES.retryMinMs * Math.min(scopes, 20);
+  return { ...WATCH_TIMES, retryMinMs, retryMaxMs: Math.max(WATCH_TIMES.retryMaxMs, retryMinMs) };
+};
+
 /** Longest time without a sign of the API server before the process should be replaced. */
 const STALE_MS = 300_000;
 
@@ -74,7 +80,7 @@ export const makeWatcher = (ports: WatcherPorts) => {
   const loop = {
     ...ports,
     sink: makeSink(known, nudger, (scope) => liveness.progress(scope)),
-    times: ports.times ?? WATCH_TIMES,
+    times: ports.times ?? timesFor(scopes.length),
   };
   const secrets = {
     index: known.secrets,
