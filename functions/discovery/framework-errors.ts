@@ -23,7 +23,7 @@ export const replyToFrameworkError = (error: unknown): HttpReply => {
       ? problem(415, 'UnsupportedEncoding', 'The body has a content encoding that is not known.')
       : problem(415, 'UnsupportedMediaType', 'The body must be application/json in UTF-8.');
   }
-  return type === undefined
+  return error instanceof URIError
     ? problem(400, 'InvalidRequest', 'The path is not valid percent-encoded UTF-8.')
     : problem(400, 'MalformedBody', 'The body is not valid JSON in UTF-8, or not complete.');
 };

@@ -43,6 +43,12 @@ const READY_DEADLINE_MS = 2_000;
 /** No proxy and no endpoint has this id: reading it tells only whether the database answers. */
 const NOBODY = 'readiness';
 
+/** One after the other, so that no read is left behind when the first one fails. */
+const readBoth = async ({ leases, credentials }: DiscoveryOptions): Promise<void> => {
+  await leases.read(NOBODY);
+  await credentials.read(NOBODY);
+};
+
 const calls = (options: DiscoveryOptions) => {
   const { leases, idempotency, time, publisher, namespaces, clock, ids, log, metrics } = options;
   const common = { time, clock, ids, log, metrics, namespaces, leases, idempotency, publisher };
@@ -53,12 +59,7 @@ const calls = (options: DiscoveryOptions) => {
     acquire: makeAcquire({ ...common, commits, selection, credentials }),
     listProxies: makeProxyList(common),
     lease: makeLeaseCalls({ ...common, commits, credentials }),
-    ready: () =>
-      withDeadline(
-        'readiness',
-        () => Promise.all([leases.read(NOBODY), options.credentials.read(NOBODY)]),
-        READY_DEADLINE_MS,
-      ),
+    ready: () => withDeadline('readiness', () => readBoth(options), READY_DEADLINE_MS),
   };
 };
 type Calls = ReturnType<typeof calls>;

@@ -2,7 +2,7 @@
 
 import { SystemError } from '#shared/app/errors.ts';
 
-export const CALL_DEADLINE_MS = 5_000;
+export const CALL_DEADLINE_MS = 10_000;
 
 /** Throws `Transient` after `ms`; the call itself goes on, so a write may still be stored. */
 export const withDeadline = async <T>(

@@ -1,0 +1,34 @@
+/** A handler over one proxy in memory. */
+
+import type { HttpHandler } from '#shared/app/http.ts';
+import { makeLog } from '#shared/app/log.ts';
+import { noMetrics } from '#shared/app/metrics.ts';
+
+import { makeHandler } from '../../../functions/discovery/handler.ts';
+import { gate, leaseDocument, UID } from '../lease/builders.ts';
+import { fakeLeases } from './fakes.ts';
+
+export const makeParts = () => {
+  const fake = fakeLeases(UID, leaseDocument({ gate: gate({ maxLeases: 100_000 }) }));
+  let tokens = 0;
+  const lines: string[] = [];
+  const log = makeLog((line) => lines.push(line));
+  const handler: HttpHandler = makeHandler({
+    ...fake,
+    credentials: { read: () => Promise.resolve(undefined) },
+    publisher: { probe: () => Promise.resolve() },
+    namespaces: ['*'],
+    ttl: { minSeconds: 10, maxSeconds: 86_400, defaultSeconds: 300 },
+    ids: {
+      token: () => {
+        tokens += 1;
+        return tokens.toString(16).padStart(32, '0');
+      },
+      uuid: () => '',
+      fraction: () => 0,
+    },
+    log,
+    metrics: noMetrics,
+  });
+  return { fake, handler, log, lines };
+};
