@@ -44,9 +44,9 @@ const lacksFinalizer: Rule = ({ proxy }) =>
 /** What is published, as long as it is known what its machine does. */
 const ENDPOINT: readonly Check<Scene>[] = [
   endpoint.providerIsNotConfigured,
-  endpoint.providerDoesNotAnswer,
   endpoint.machineDoesNotAnswerThere,
   endpoint.candidateIsAlone,
+  endpoint.providerDoesNotAnswer,
   endpoint.inputsAreUnusable,
   endpoint.candidateIsNotWanted,
   endpoint.candidateIsHealthy,

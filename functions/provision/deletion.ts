@@ -64,11 +64,11 @@ const pendingReason = (
       reason: 'ProviderNotConfigured',
       message: `Deleting: provider ${record.provider} is not configured here, so ${names} cannot be deleted.`,
     };
-  if (record.machines.length > 0 && fleet.kind === 'unseen')
+  if (record.machines.length > 0 && fleet.kind === 'seen' && fleet.trouble)
     return {
       status: 'False',
       reason: 'ProviderError',
-      message: `Deleting ${names}: ${fleet.message}`,
+      message: `Deleting ${names}: ${fleet.trouble.message}`,
     };
   if (refusal)
     return {
@@ -110,14 +110,14 @@ const wasProvisioned = (
       next: {},
     };
   const { fleet } = observation;
-  const retry = record.machines.length > 0 && fleet.kind === 'unseen' && fleet.transient;
+  const retry = record.machines.length > 0 && fleet.kind === 'seen' && fleet.trouble?.transient;
   return {
     because: 'deletionGoesOn',
     record,
     after: steps,
     provisioned,
     wake: tidied.wake ?? { at: now + BLOCKED_MS, reason: provisioned.reason },
-    next: retry ? { retry } : tidied.next,
+    next: retry && !tidied.next.again ? { retry } : tidied.next,
   };
 };
 

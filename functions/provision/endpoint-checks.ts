@@ -22,16 +22,16 @@ export const providerIsNotConfigured: Check<Scene> = ({ observation, facts, reco
       }
     : undefined;
 
-/** Nothing is concluded while the provider does not say: no endpoint goes, none comes. */
+/** A machine of this Proxy cannot be seen: nothing is made and nothing is deleted until it can. */
 export const providerDoesNotAnswer: Check<Scene> = ({ observation, record, now }) => {
-  const { fleet } = observation;
-  if (fleet.kind !== 'unseen') return undefined;
+  const trouble = observation.fleet.kind === 'seen' ? observation.fleet.trouble : undefined;
+  if (!trouble) return undefined;
   const wake = { at: now + BLOCKED_MS, reason: 'ProviderError' };
-  if (fleet.transient) return { because: 'providerDoesNotAnswer', record, wake, next: { retry: true } };
+  if (trouble.transient) return { because: 'providerDoesNotAnswer', record, wake, next: { retry: true } };
   return {
     because: 'providerDoesNotAnswer',
     record,
-    provisioned: { status: 'False', reason: 'ProviderError', message: fleet.message },
+    provisioned: { status: 'False', reason: 'ProviderError', message: trouble.message },
     stalled: true,
     wake,
     next: {},

@@ -1,22 +1,20 @@
 /** All reads of a pass, into plain data. What is absent is undefined; an outage throws and is never taken for absence. */
 
 import type { Clock } from '#shared/app/clock.ts';
-import { hasCode } from '#shared/app/errors.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import { CONDITION_REASONS, type Condition, type ConditionType } from '#shared/domain/conditions.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
-import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { LeaseCounts } from '#shared/firestore/lease-counts.ts';
 import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 
 import { desiredOf } from './desire.ts';
-import { placeKey, type Memory } from './memory.ts';
-import type { Fleet, Observation, ProxyFacts, Sighting, Status } from './plan.ts';
+import { readMachines } from './fleet.ts';
+import type { Memory } from './memory.ts';
+import type { Fleet, Observation, ProxyFacts, Status } from './plan.ts';
 import { resolveInputs, type Material } from './secrets.ts';
-import { WATCH_MS } from './tidy.ts';
 
 export interface Sources {
   readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
@@ -59,60 +57,6 @@ const factsOf = (proxy: ProxyObject): ProxyFacts => ({
   desired: desiredOf(proxy),
 });
 
-const lookAt = async (
-  provider: MachineProvider,
-  name: string,
-  zone: string,
-  memory: Memory,
-  clock: Clock,
-): Promise<Sighting> => {
-  const key = placeKey(zone, name);
-  if (memory.untouched.has(key)) return { zone, kind: 'untouched' };
-  const creates = [...memory.pending.values()].filter(({ kind }) => kind === 'create');
-  if (creates.some(({ machine, operation }) => machine === name && operation.zone === zone))
-    return { zone, kind: 'inFlight' };
-  const machine = await provider.get(name, zone);
-  if (machine) {
-    memory.absentSince.delete(key);
-    return { zone, kind: 'machine', machine };
-  }
-  const since = memory.absentSince.get(key) ?? clock.monotonic();
-  memory.absentSince.set(key, since);
-  return { zone, kind: clock.monotonic() - since >= WATCH_MS ? 'absentTwice' : 'absentOnce' };
-};
-
-const fleetOf = async (
-  provider: MachineProvider,
-  record: ProxyRecord | undefined,
-  memory: Memory,
-  clock: Clock,
-): Promise<Fleet> => {
-  try {
-    const machines = await Promise.all(
-      (record?.machines ?? []).map(async ({ name, zones }) => {
-        const sightings = await Promise.all(zones.map((zone) => lookAt(provider, name, zone, memory, clock)));
-        return [name, sightings] as const;
-      }),
-    );
-    return { kind: 'seen', machines: Object.fromEntries(machines) };
-  } catch (error) {
-    if (
-      !hasCode(
-        error,
-        'Transient',
-        'QuotaExceeded',
-        'Unauthorised',
-        'NotConfigured',
-        'InvalidSpec',
-        'Conflict',
-      )
-    )
-      throw error;
-    const message = error.provider ? `${error.provider.code}: ${error.provider.message}` : error.message;
-    return { kind: 'unseen', transient: hasCode(error, 'Transient', 'QuotaExceeded'), message };
-  }
-};
-
 const NO_MACHINES: Fleet = { kind: 'seen', machines: {} };
 
 /** The object itself, first: what is not there, or is on its way out, needs no Secret. */
@@ -138,7 +82,8 @@ const readFleet = async (
   clock: Clock,
 ): Promise<Fleet> => {
   if (!facts?.desired.machine) return NO_MACHINES;
-  return provider ? fleetOf(provider, stored?.record, memory, clock) : { kind: 'notConfigured' };
+  if (!provider) return { kind: 'notConfigured' };
+  return readMachines(provider, stored?.record.machines ?? [], memory, clock);
 };
 
 const readInputs = async ({ proxy, facts }: Subject, cluster: Sources['cluster']) =>

@@ -61,18 +61,25 @@ export type Inputs =
   | (InputTrouble & { readonly secretVersions: Readonly<Record<string, string>> });
 
 /**
- * One live read of a name in a zone. `untouched`: this call recorded the intent and has asked for nothing yet. `inFlight`:
+ * One live read of a name in a zone. `untouched`: nothing was ever asked for there, or it was refused outright. `inFlight`:
  * this call's create operation runs. `absentOnce` and `absentTwice`: plainly not found, the second time seconds later.
+ * `unseen`: the provider did not say.
  */
 export type Sighting =
   | { readonly zone: string; readonly kind: 'machine'; readonly machine: Machine }
-  | { readonly zone: string; readonly kind: 'untouched' | 'inFlight' | 'absentOnce' | 'absentTwice' };
+  | {
+      readonly zone: string;
+      readonly kind: 'untouched' | 'inFlight' | 'absentOnce' | 'absentTwice' | 'unseen';
+    };
 
-/** The machines of a record as the provider shows them, by name; or why they could not be seen. */
+/** The machines of a record as the provider shows them, by name. `trouble`: why some of them could not be seen. */
 export type Fleet =
-  | { readonly kind: 'seen'; readonly machines: Readonly<Record<string, readonly Sighting[]>> }
-  | { readonly kind: 'notConfigured' }
-  | { readonly kind: 'unseen'; readonly transient: boolean; readonly message: string };
+  | {
+      readonly kind: 'seen';
+      readonly machines: Readonly<Record<string, readonly Sighting[]>>;
+      readonly trouble?: { readonly transient: boolean; readonly message: string };
+    }
+  | { readonly kind: 'notConfigured' };
 
 export interface PendingOperation {
   readonly kind: 'create' | 'delete' | 'start';

@@ -11,7 +11,6 @@ import {
   type Publication,
 } from '#shared/domain/record.ts';
 
-import { isOurs } from './machines.ts';
 import type { Observation, ProxyFacts } from './plan.ts';
 
 /** The stored record (or a first one) with the fields that repeat the spec brought up to date. */
@@ -88,16 +87,17 @@ export const tombstone = (record: ProxyRecord): ProxyRecord => {
 
 /**
  * True when the machine behind a publication is seen to answer no longer at its address: it is not running, not there, or
- * elsewhere. A state that nobody knows proves nothing.
+ * elsewhere. A place that cannot be seen and a state that nobody knows prove nothing.
  */
 const isDead = (observation: Observation, record: ProxyRecord, publication: Publication): boolean => {
   if (publication.machine === undefined || observation.fleet.kind !== 'seen') return false;
   const intent = record.machines.find(({ name }) => name === publication.machine);
   if (!intent) return true;
-  const machine = (observation.fleet.machines[intent.name] ?? [])
+  const sightings = observation.fleet.machines[intent.name] ?? [];
+  const machine = sightings
     .flatMap((sighting) => (sighting.kind === 'machine' ? [sighting.machine] : []))
     .find(({ instanceId }) => instanceId === publication.endpoint.instanceId);
-  if (!machine || !isOurs(machine, intent, observation)) return true;
+  if (!machine) return sightings.every(({ kind }) => kind !== 'unseen');
   if (machine.state === 'unknown') return false;
   return machine.state !== 'running' || machine.address !== publication.endpoint.host;
 };
