@@ -31,7 +31,7 @@ export const aggregatedList = (world: World, query: URLSearchParams, allowsParti
   const zoneFirst = [...select(resources, query)].sort(
     (a, b) => world.zones.indexOf(zoneOf(a)) - world.zones.indexOf(zoneOf(b)),
   );
-  const { items, nextPageToken } = pageOf(zoneFirst, query);
+  const { items, nextPageToken } = pageOf(zoneFirst, query, world.longestPage);
   const byZone = Map.groupBy(items, zoneOf);
   const scopes = world.zones.map((zone): readonly [string, Resource] => {
     const scope = `zones/${zone}`;

@@ -110,7 +110,7 @@ const setMetadata: Call = once((world, request, requestId) => {
 const list = (kind: string, world: World, request: ApiRequest, all: readonly Resource[]): Resource => ({
   kind,
   id: `projects/${world.projectId}/zones/${request.zone}`,
-  ...pageOf(select(all, request.query), request.query),
+  ...pageOf(select(all, request.query), request.query, world.longestPage),
   selfLink: zoneLink(world, request.zone),
 });
 
@@ -165,6 +165,7 @@ export const CALLS: Readonly<Record<ApiMethod, Call>> = {
         query,
       ),
       query,
+      world.longestPage,
     ),
   }),
   'zones.get': (world, { zone }) => zoneResource(world, zone),

@@ -3,7 +3,7 @@
 import { alreadyExists, notFound, notReady, operationError, type OperationError } from './errors.ts';
 import { startForwardProxy, type ForwardProxyOptions } from './forward-proxy.ts';
 import type { InstanceBody } from './instance-body.ts';
-import { startOperation } from './operations.ts';
+import { startOperation, type OperationRequest } from './operations.ts';
 import { inBackground, keyOf, pathOf, type Instance, type Operation, type World } from './world.ts';
 
 const DEFAULT_PORT = 3128;
@@ -70,19 +70,24 @@ const releaseNat = (world: World, instance: Instance): void => {
   instance.natIP = undefined;
 };
 
+/** What an operation does to its instance. */
+type Work = Pick<OperationRequest, 'halfway' | 'finish' | 'fail'>;
+
+const NOTHING: Work = { finish: () => undefined };
+
 const exhausted = (): OperationError =>
   operationError('IP_SPACE_EXHAUSTED', 'There are no free IP addresses left.');
 
-/** From PROVISIONING on; the machine runs when the returned function has been called. */
-const bringUp = (world: World, instance: Instance): (() => OperationError | undefined) => {
+/** From PROVISIONING over STAGING halfway to RUNNING in the end. */
+const bringUp = (world: World, instance: Instance): Work => {
   instance.status = 'PROVISIONING';
   instance.statusMessage = undefined;
   instance.life += 1;
   const { life } = instance;
-  world.timers.after(Math.floor(world.operationMs / 2), () => {
+  const halfway = (): void => {
     if (instance.life === life && instance.status === 'PROVISIONING') instance.status = 'STAGING';
-  });
-  return () => {
+  };
+  const finish = (): OperationError | undefined => {
     if (instance.life !== life) {
       return operationError(
         'RESOURCE_NOT_FOUND',
@@ -102,6 +107,7 @@ const bringUp = (world: World, instance: Instance): (() => OperationError | unde
     boot(world, instance);
     return undefined;
   };
+  return { halfway, finish };
 };
 
 /** Takes an instance away at once, with its addresses and its boot disk where that goes with it. */
@@ -118,16 +124,17 @@ export const remove = (world: World, instance: Instance): void => {
   else if (disk) disk.user = undefined;
 };
 
-/** STOPPING now; TERMINATED when the returned function has been called. */
-const bringDown = (world: World, instance: Instance): (() => undefined) => {
+/** STOPPING now, TERMINATED in the end. */
+const bringDown = (world: World, instance: Instance): Work => {
   instance.status = 'STOPPING';
   closePort(world, instance);
   const { life } = instance;
-  return () => {
+  const finish = (): undefined => {
     if (instance.life !== life) return;
     instance.status = 'TERMINATED';
     releaseNat(world, instance);
   };
+  return { finish };
 };
 
 const operate = (
@@ -135,8 +142,7 @@ const operate = (
   instance: Instance,
   verb: 'insert' | 'delete' | 'start' | 'stop' | 'compute.instances.preempted',
   requestId: string | undefined,
-  finish: () => OperationError | undefined,
-  fail?: () => void,
+  work: Work,
 ): Operation =>
   startOperation(world, {
     type: verb,
@@ -146,8 +152,7 @@ const operate = (
     targetId: instance.id,
     name: instance.name,
     requestId,
-    finish,
-    ...(fail ? { fail } : {}),
+    ...work,
   });
 
 /** Makes an instance. Throws 409 when the name, or that of its boot disk, is taken in the zone. */
@@ -186,11 +191,12 @@ export const insertInstance = (
     createdAt: world.now(),
     user: body.name,
   });
-  return operate(world, instance, 'insert', requestId, bringUp(world, instance), () => {
+  const fail = (): void => {
     if (!isAlive(world, instance)) return;
     remove(world, instance);
     world.disks.delete(key);
-  });
+  };
+  return operate(world, instance, 'insert', requestId, { ...bringUp(world, instance), fail });
 };
 
 export const deleteInstance = (world: World, instance: Instance, requestId?: string): Operation => {
@@ -200,36 +206,38 @@ export const deleteInstance = (world: World, instance: Instance, requestId?: str
   const finish = (): undefined => {
     remove(world, instance);
   };
-  return operate(world, instance, 'delete', requestId, finish, () => {
+  const fail = (): void => {
     instance.status = before === 'RUNNING' ? 'TERMINATED' : before;
-  });
+  };
+  return operate(world, instance, 'delete', requestId, { finish, fail });
 };
 
 export const stopInstance = (world: World, instance: Instance, requestId?: string): Operation => {
-  if (instance.status === 'TERMINATED') return operate(world, instance, 'stop', requestId, () => undefined);
+  if (instance.status === 'TERMINATED') return operate(world, instance, 'stop', requestId, NOTHING);
   if (instance.status !== 'RUNNING') throw notReady(pathOf(world, instance.zone, 'instances', instance.name));
   return operate(world, instance, 'stop', requestId, bringDown(world, instance));
 };
 
 export const startInstance = (world: World, instance: Instance, requestId?: string): Operation => {
-  if (instance.status === 'RUNNING') return operate(world, instance, 'start', requestId, () => undefined);
+  if (instance.status === 'RUNNING') return operate(world, instance, 'start', requestId, NOTHING);
   if (instance.status !== 'TERMINATED') {
     throw notReady(pathOf(world, instance.zone, 'instances', instance.name));
   }
-  return operate(world, instance, 'start', requestId, bringUp(world, instance), () => {
+  const fail = (): void => {
     instance.status = 'TERMINATED';
     instance.life += 1;
-  });
+  };
+  return operate(world, instance, 'start', requestId, { ...bringUp(world, instance), fail });
 };
 
 /** The provider takes the machine back: it stops, or is deleted where it was made so. */
 export const preemptInstance = (world: World, instance: Instance): Operation => {
   const down = bringDown(world, instance);
   const isDeleted = instance.body.scheduling.instanceTerminationAction === 'DELETE';
-  return operate(world, instance, 'compute.instances.preempted', undefined, () => {
+  const finish = (): undefined => {
     if (isDeleted) remove(world, instance);
-    else down();
+    else down.finish();
     instance.statusMessage = 'Instance was preempted.';
-    return undefined;
-  });
+  };
+  return operate(world, instance, 'compute.instances.preempted', undefined, { finish });
 };

@@ -15,6 +15,7 @@ export interface OperationRequest {
   readonly targetId: string;
   readonly name: string;
   readonly requestId?: string | undefined;
+  readonly halfway?: () => void;
   /** The work, done when the operation ends well; what it returns makes it fail after all. */
   readonly finish: () => OperationError | undefined;
   /** Done instead when the operation fails. */
@@ -97,6 +98,7 @@ export const startOperation = (world: World, request: OperationRequest): Operati
     operation.status = 'RUNNING';
     operation.startTime = world.now();
   });
+  world.timers.after(Math.floor(duration / 2), () => request.halfway?.());
   world.timers.after(duration, () => {
     if (error) request.fail?.();
     end(world, operation, error ?? request.finish());

@@ -30,10 +30,10 @@ const limitOf = (maxResults: string | null): number => {
   return limit === 0 ? MAX_RESULTS : limit;
 };
 
-/** The items of one page of `all`, in its order. */
-export const pageOf = <T>(all: readonly T[], query: URLSearchParams): Page<T> => {
+/** The items of one page of `all`, in its order; a page has at most `longest`, whatever was asked for. */
+export const pageOf = <T>(all: readonly T[], query: URLSearchParams, longest: number): Page<T> => {
   const offset = offsetOf(query.get('pageToken'));
-  const limit = limitOf(query.get('maxResults'));
+  const limit = Math.min(longest, limitOf(query.get('maxResults')));
   const items = all.slice(offset, offset + limit);
   return offset + limit < all.length
     ? { items, nextPageToken: Buffer.from(`after:${offset + limit}`).toString('base64url') }

@@ -23,6 +23,8 @@ export interface ComputeStandInOptions {
   readonly bootMs?: number;
   /** How long an operation takes; milliseconds, default 100. */
   readonly operationMs?: number;
+  /** Items on a page of a list at most; default 500, the API's own. */
+  readonly longestPage?: number;
   readonly zones?: readonly string[];
   readonly log: Log;
 }
@@ -208,6 +210,7 @@ export const startComputeStandIn = async (options: ComputeStandInOptions): Promi
     zones: options.zones ?? DEFAULT_ZONES,
     operationMs: options.operationMs ?? 100,
     bootMs: options.bootMs ?? 50,
+    longestPage: options.longestPage ?? 500,
     addresses: options.addresses,
     log: options.log,
   });

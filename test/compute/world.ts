@@ -63,6 +63,8 @@ export interface World {
   /** How long operations take, and how long a machine's port needs after RUNNING; milliseconds. */
   readonly operationMs: number;
   readonly bootMs: number;
+  /** Items on a page at most, even when more are asked for. */
+  readonly longestPage: number;
   readonly addresses: AddressAllocator;
   readonly log: Log;
   readonly timers: Timers;
@@ -85,6 +87,8 @@ export interface WorldOptions {
   readonly zones: readonly string[];
   readonly operationMs: number;
   readonly bootMs: number;
+  /** Items on a page at most, even when more are asked for. */
+  readonly longestPage: number;
   readonly addresses: AddressAllocator;
   readonly log: Log;
 }

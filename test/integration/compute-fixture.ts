@@ -8,7 +8,11 @@ import { makeLog } from '#shared/app/log.ts';
 import { openComputeProvider } from '#shared/compute/provider.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { makeAddressAllocator } from '#test/compute/addresses.ts';
-import { startComputeStandIn, type ComputeStandIn } from '#test/compute/stand-in.ts';
+import {
+  startComputeStandIn,
+  type ComputeStandIn,
+  type ComputeStandInOptions,
+} from '#test/compute/stand-in.ts';
 import { claimLoopbackRange } from '#test/services/ports.ts';
 
 export interface ComputeFixture {
@@ -20,7 +24,7 @@ export interface ComputeFixture {
 
 /** Everything of its own: project, loopback range, port. Problems of the stand-in itself go to standard error. */
 export const startCompute = async (
-  options: { readonly operationMs?: number; readonly bootMs?: number } = {},
+  options: Pick<ComputeStandInOptions, 'operationMs' | 'bootMs' | 'longestPage'> = {},
 ): Promise<ComputeFixture> => {
   const projectId = `t${randomBytes(6).toString('hex')}`;
   const range = await claimLoopbackRange();

@@ -222,29 +222,35 @@ describe('Compute Engine', () => {
     expect(await eventually(() => getThrough(proxyOf(machine), target))).toMatchObject({ status: 200 });
   });
 
-  test('every attempt to list a fleet sees all pages, and unreachable zones as unknown', async () => {
-    const lister = compute.provider('many');
-    const seed = async (index: number): Promise<void> => {
-      const zone = ['europe-west1-b', 'europe-west1-c', 'us-central1-a'][index % 3] ?? ZONE;
-      control.addFault({ kind: 'boot', delayMs: null, namePrefix: 'many-', count: 1 });
-      const one = machineSpec('many', { gcp: { ...GCP_SPEC, externalIP: 'None' } });
-      await lister.wait(await lister.create(one, zone, randomUUID()), soon());
-    };
-    await Promise.all(Array.from({ length: 9 }, (_, index) => seed(index)));
+  test('rows 47, 48: a list has all of its pages, and zones that are out of reach are unknown', async () => {
+    const paged = await startCompute({ longestPage: 4 });
+    const lister = paged.provider('many');
+    const zones = ['europe-west1-b', 'europe-west1-c', 'us-central1-a'];
+    const made9 = Array.from({ length: 9 }, async (_, index) => {
+      const operation = await lister.create(machineSpec('many'), zones[index % 3] ?? ZONE, randomUUID());
+      return lister.wait(operation, soon());
+    });
+    await Promise.all(made9);
     const all = await lister.list();
+    expect(paged.standIn.control.countCalls({ method: 'instances.aggregatedList' })).toBe(3);
     expect(all).toMatchObject({ unknownZones: [], partial: false });
-    expect(all.machines).toHaveLength(9);
+    expect(new Set(all.machines.map(({ name }) => name)).size).toBe(9);
 
     for (const how of ['warning', 'unreachables', 'both'] as const) {
-      control.clearFaults();
-      control.addFault({ kind: 'unreachableZone', zone: 'us-central1-a', how });
+      paged.standIn.control.clearFaults();
+      paged.standIn.control.addFault({ kind: 'unreachableZone', zone: 'us-central1-a', how });
       const some = await lister.list();
       expect(some.unknownZones).toEqual(['us-central1-a']);
       expect(some.machines).toHaveLength(6);
     }
-    control.clearFaults();
-    control.addFault({ kind: 'status', method: 'instances.aggregatedList', statuses: [503] });
+    paged.standIn.control.clearFaults();
+    paged.standIn.control.addFault({
+      kind: 'status',
+      statuses: [200, 503],
+      method: 'instances.aggregatedList',
+    });
     await expect(lister.list()).rejects.toMatchObject({ code: 'Transient' });
+    await paged.stop();
   });
 
   test('50 who wait in a zone cost at most one list a second, and none afterwards', async () => {
