@@ -39,7 +39,7 @@ export interface DiscoveryOptions {
   readonly metrics: Metrics;
 }
 
-const READY_DEADLINE_MS = 2_000;
+const READY_DEADLINE_MS = 5_000;
 /** No proxy and no endpoint has this id: reading it tells only whether the database answers. */
 const NOBODY = 'readiness';
 
