@@ -53,7 +53,7 @@ export const gcpDesired = (change: Partial<Desired> = {}): Desired => ({
   ...change,
 });
 
-const { machine: _none, ...withoutMachine } = gcpDesired();
+const { machine: _machine, ...withoutMachine } = gcpDesired();
 export const externalDesired = (host = 'proxy.example.net'): Desired => ({
   ...withoutMachine,
   provider: 'External',
@@ -169,9 +169,15 @@ export const seen = (...machines: readonly Machine[]): Fleet => ({
 export const absent = (
   intent: MachineIntent,
   kind: Exclude<Sighting['kind'], 'machine'> = 'absentTwice',
-): Fleet => ({
+): Extract<Fleet, { kind: 'seen' }> => ({
   kind: 'seen',
   machines: { [intent.name]: intent.zones.map((zone) => ({ zone, kind })) },
+});
+
+/** A zone that the provider does not answer for, with what it said instead. */
+export const unanswered = (intent: MachineIntent, message: string, transient: boolean): Fleet => ({
+  ...absent(intent, 'unseen'),
+  trouble: { transient, message },
 });
 
 export const both = (a: Fleet, b: Fleet): Fleet =>

@@ -7,7 +7,10 @@ import { observe } from '../../../functions/provision/observe.ts';
 import type { Next } from '../../../functions/provision/plan.ts';
 import { hasCode } from '#shared/app/errors.ts';
 
-import { Crash, REF, awaitOperation, partsOf, type World } from './world.ts';
+import { REF } from './builders.ts';
+import { awaitOperation } from './fake-cloud.ts';
+import { partsOf } from './parts.ts';
+import { Crash, type World } from './world.ts';
 
 const BUDGET_MS = 120_000;
 
@@ -23,27 +26,34 @@ const onePass = async (world: World, memory: ReturnType<typeof newMemory>): Prom
   return plan.next;
 };
 
-/** One call as `run` makes it. `patient` false: it dies at its first wait. */
+const CRASHED = { crashed: true } as const;
+
+/** What `run` makes of an error: again when the world moved on, a refusal when something is away. */
+const afterError = (error: unknown): Next | typeof CRASHED => {
+  if (error instanceof Crash) return CRASHED;
+  if (hasCode(error, 'Transient')) return { retry: true };
+  if (hasCode(error, 'Conflict', 'NotFound')) return { again: true };
+  throw error;
+};
+
+/** The clock jumps to whatever the pass waits for; false when it waits for nothing. */
+const wait = (world: World, next: Next, memory: ReturnType<typeof newMemory>): boolean => {
+  const [operation] = next.operations ?? [];
+  if (operation) noteResult(memory, operation, awaitOperation(world, operation.operation.name));
+  else world.now += next.pauseMs ?? 0;
+  return operation !== undefined || next.pauseMs !== undefined;
+};
+
+/** One call as `run` makes it. `patient` false: it ends at its first wait. */
 export const call = async (world: World, patient = true): Promise<'done' | 'retry' | 'crashed'> => {
   const memory = newMemory();
   const deadline = world.now + BUDGET_MS;
   for (let passes = 0; passes < 200; passes += 1) {
-    let next: Next;
-    try {
-      next = await onePass(world, memory);
-    } catch (error) {
-      if (error instanceof Crash) return 'crashed';
-      if (hasCode(error, 'Transient')) return 'retry';
-      if (hasCode(error, 'Conflict', 'NotFound')) continue;
-      throw error;
-    }
+    const next = await onePass(world, memory).catch(afterError);
+    if ('crashed' in next) return 'crashed';
     if (next.retry) return 'retry';
     if (next.again) continue;
-    const [operation] = next.operations ?? [];
-    if ((!operation && next.pauseMs === undefined) || !patient || world.now >= deadline) return 'done';
-    if (operation) {
-      noteResult(memory, operation, awaitOperation(world, operation.operation.name));
-    } else world.now += next.pauseMs ?? 0;
+    if (!patient || world.now >= deadline || !wait(world, next, memory)) return 'done';
   }
   world.violations.push('a call that never comes to rest');
   return 'done';
