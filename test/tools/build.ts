@@ -7,6 +7,8 @@ import { build } from 'esbuild';
 import { zipSync } from 'fflate';
 import { z } from 'zod';
 
+import { prunedComputeProtos } from './prune-protos.ts';
+
 const ROOT = join(import.meta.dirname, '../..');
 export const DIST = join(ROOT, 'dist');
 
@@ -38,6 +40,7 @@ const bundle = async (name: Deployable): Promise<void> => {
     format: 'cjs',
     external: [FRAMEWORK],
     legalComments: 'none',
+    plugins: [prunedComputeProtos(['Instances', 'ZoneOperations'])],
     logLevel: 'warning',
     sourcemap: false,
   });
