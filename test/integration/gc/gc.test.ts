@@ -65,7 +65,7 @@ const rounds = async (installation: Installation, count = 4): Promise<void> => {
   installation.advance(MIN_AGE_MS);
   for (let round = 0; round < count; round += 1) {
     const reply = await installation.gc();
-    expect(reply, JSON.stringify(reply.body)).toMatchObject({ status: 200 });
+    expect(reply).toMatchObject({ status: 200 });
     installation.advance(SIGHTING_GAP_MS);
   }
 };
@@ -100,7 +100,7 @@ describe('gc on real parts', () => {
     expect(project.compute.control.countCalls({ method: 'instances.delete' })).toBe(1);
   });
 
-  test('a machine whose Proxy is there, or is being deleted, stays, and provision is nudged', async () => {
+  test('a machine whose Proxy is there stays, and provision is nudged when it has no record', async () => {
     const uid = await prod.proxy('retail-eu-1');
     const machine = await prod.machine(uid);
     await rounds(prod);
