@@ -9,7 +9,7 @@ import { startControlPlane, type ControlPlane } from '#test/services/control-pla
 import { startFirestoreEmulator, startPubsubEmulator } from '#test/services/emulators.ts';
 import { claimLoopbackRange, type LoopbackRange } from '#test/services/ports.ts';
 import { startTogether } from '#test/services/together.ts';
-import { buildBundles } from '#test/tools/build.ts';
+import { buildAll } from '#test/tools/build.ts';
 
 import { startCloud, type Cloud } from './cloud.ts';
 import { deployAll, type Deployments } from './deploy-all.ts';
@@ -144,7 +144,7 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   owner.defer(() => range.release());
   const [services] = await Promise.all([
     startServices(owner, runDir, range, options, log),
-    progress.step('functions built', () => buildBundles()),
+    progress.step('functions built', () => buildAll()),
   ]);
   const { server, caFile, tokens } = services.controlPlane;
   await progress.step('CRD and roles applied', () =>

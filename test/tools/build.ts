@@ -7,6 +7,7 @@ import { build } from 'esbuild';
 import { zipSync } from 'fflate';
 import { z } from 'zod';
 
+import { fingerprint } from './fingerprint.ts';
 import { prunedComputeProtos } from './prune-protos.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -52,8 +53,11 @@ const archive = async (name: Deployable): Promise<void> => {
   await writeFile(join(DIST, `${name}.zip`), zipSync(files, { mtime: EPOCH, os: 3, attrs: 0o100644 << 16 }));
 };
 
-/** Builds every deployable into `dist/`: the folders that run. */
-export const buildBundles = async (): Promise<void> => {
+/** Everything that ends up in a bundle, or decides how. The lockfile stands for what is installed. */
+const INPUTS = ['functions', 'shared', 'package.json', 'package-lock.json', 'test/tools'];
+const STAMP = join(DIST, 'built-from');
+
+const buildAnew = async (): Promise<void> => {
   const root = packageSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
   await mkdir(DIST, { recursive: true });
   await Promise.all(
@@ -61,14 +65,18 @@ export const buildBundles = async (): Promise<void> => {
       await rm(join(DIST, name), { recursive: true, force: true });
       await bundle(name);
       await writeFile(join(DIST, name, 'package.json'), manifest(name, root));
+      await archive(name);
     }),
   );
 };
 
-/** The folders, and beside each its zip: what Terraform uploads. */
+/** Builds every deployable into `dist/`: the folders that run, and beside each the zip that Terraform uploads. */
 export const buildAll = async (): Promise<void> => {
-  await buildBundles();
-  for (const name of DEPLOYABLES) await archive(name);
+  const now = await fingerprint(ROOT, INPUTS);
+  if ((await readFile(STAMP, 'utf8').catch(() => '')) === now) return;
+  await rm(STAMP, { force: true });
+  await buildAnew();
+  await writeFile(STAMP, now);
 };
 
 if (import.meta.main) await buildAll();
