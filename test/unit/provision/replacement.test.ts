@@ -170,6 +170,14 @@ describe('edits during a replacement', () => {
   });
 });
 
+it('goes back to a spec whose machine was told to go with another machine (W4)', () => {
+  const leaving = oldIntent({ deleteRequestedAt: NOW - 60_000 });
+  const { serving: _drained, ...record } = edited({ machines: [leaving] }).record ?? never();
+  const plan = planOf(converged({ record, inputs: inputs({ hash: OLD_HASH }), fleet: seen(OLD) }));
+  expect(writtenBy(plan)?.machines).toMatchObject([{ incarnation: 1 }, { hash: OLD_HASH, incarnation: 2 }]);
+  expect(writtenBy(plan)).not.toHaveProperty('serving');
+});
+
 describe('Recreate', () => {
   const proxy = facts({ desired: gcpDesired({ strategy: 'Recreate' }) });
 
