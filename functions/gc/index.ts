@@ -7,11 +7,11 @@ import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
 import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
+import { buildProviders } from '#shared/providers/providers.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
 import { configSchema } from './config.ts';
 import { makeHandler } from './handler.ts';
-import { buildProviders } from './providers.ts';
 import { openStores, settingsOf } from './wiring.ts';
 
 const log = makeLog((line) => process.stdout.write(line));
@@ -20,7 +20,7 @@ const config = parseConfig(configSchema, process.env);
 const settings = settingsOf(config);
 
 const cluster = openCluster(clusterOptions(config), { ...tools, component: 'egress-proxies-gc' });
-const providers = buildProviders(config.PROVIDERS, { ...settings, ...tools });
+const providers = Object.values(buildProviders(config.PROVIDERS, { ...settings, ...tools }));
 const publisher = openPublisher(settings);
 const stores = openStores(settings);
 

@@ -3,8 +3,7 @@
 import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
-
-import { PROVIDER_NAMES, isProvider } from './providers.ts';
+import { providerFields } from '#shared/providers/providers.ts';
 
 export const configSchema = z.object({
   GOOGLE_CLOUD_PROJECT: fields.text,
@@ -17,10 +16,7 @@ export const configSchema = z.object({
   /** A file (outside GKE), or the URL of the cluster's DNS endpoint: one of the two. */
   KUBECONFIG: fields.text.optional(),
   CLUSTER_ENDPOINT: fields.url.optional(),
-  PROVIDERS: fields.list
-    .default(['gcp'])
-    .refine((names) => names.every(isProvider), `may only name ${PROVIDER_NAMES.join(', ')}`),
-  COMPUTE_ENDPOINT: fields.url.optional(),
+  ...providerFields,
   ALLOW_PRIVATE_ENDPOINTS: fields.flag.default(false),
 });
 

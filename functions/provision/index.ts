@@ -7,11 +7,11 @@ import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
 import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
+import { buildProviders } from '#shared/providers/providers.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
 import { configSchema } from './config.ts';
 import { makeHandler } from './handler.ts';
-import { buildProviders } from './providers.ts';
 import { openStores, settingsOf } from './wiring.ts';
 
 const log = makeLog((line) => process.stdout.write(line));

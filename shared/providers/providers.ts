@@ -1,6 +1,9 @@
 /** The one place where providers are built: what stands in this map can be configured, and nothing else. */
 
+import type { z } from 'zod';
+
 import type { Clock } from '#shared/app/clock.ts';
+import { fields } from '#shared/app/config.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import { openComputeProvider } from '#shared/compute/provider.ts';
@@ -23,9 +26,15 @@ const CONSTRUCTORS = {
 export type Configured = keyof typeof CONSTRUCTORS;
 export type Providers = Readonly<Partial<Record<Configured, MachineProvider>>>;
 
-export const isProvider = (name: string): name is Configured => Object.hasOwn(CONSTRUCTORS, name);
+const isProvider = (name: string): name is Configured => Object.hasOwn(CONSTRUCTORS, name);
 
-export const PROVIDER_NAMES: readonly string[] = Object.keys(CONSTRUCTORS);
+/** Keys of everyone who talks to providers; `PROVIDERS` is held against the map above. */
+export const providerFields = {
+  PROVIDERS: fields.list
+    .default(['gcp'])
+    .refine((names) => names.every(isProvider), `may only name ${Object.keys(CONSTRUCTORS).join(', ')}`),
+  COMPUTE_ENDPOINT: fields.url.optional(),
+} satisfies z.ZodRawShape;
 
 /** Of names that were validated. Opens nothing yet: a provider makes its clients at its first call. */
 export const buildProviders = (names: readonly string[], options: ProviderOptions): Providers =>
