@@ -4,6 +4,8 @@ import { Firestore } from '@google-cloud/firestore';
 
 import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 
+import { CALL_DEADLINE_MS, withDeadline } from './deadline.ts';
+
 export interface FirestoreOptions {
   readonly projectId: string;
   /** Default `(default)`. */
@@ -28,11 +30,19 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined;
 
-/** Runs a Firestore call; its errors become `SystemError`s (NotFound, Conflict, InvalidSpec, Unauthorised, Transient). */
-export const firestoreCall = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
+/**
+ * Runs a Firestore call; its errors become `SystemError`s (NotFound, Conflict, InvalidSpec, Unauthorised, Transient). One
+ * that takes longer than `deadlineMs` throws `Transient` too, and may still be carried out.
+ */
+export const firestoreCall = async <T>(
+  what: string,
+  call: () => Promise<T>,
+  deadlineMs: number = CALL_DEADLINE_MS,
+): Promise<T> => {
   try {
-    return await call();
+    return await withDeadline(what, call, deadlineMs);
   } catch (cause) {
+    if (cause instanceof SystemError) throw cause;
     const code = codeOf(cause);
     const kind = code === undefined ? 'Transient' : (CODES[code] ?? 'Transient');
     throw new SystemError(kind, `Firestore: ${what} failed`, { cause });

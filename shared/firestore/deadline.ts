@@ -4,6 +4,9 @@ import { SystemError } from '#shared/app/errors.ts';
 
 export const CALL_DEADLINE_MS = 10_000;
 
+/** For a query that reads a whole fleet. */
+export const SCAN_DEADLINE_MS = 20_000;
+
 /** Throws `Transient` after `ms`; the call itself goes on, so a write may still be stored. */
 export const withDeadline = async <T>(
   what: string,

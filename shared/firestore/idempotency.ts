@@ -6,7 +6,6 @@ import { Timestamp, type DocumentReference, type Firestore, type WriteBatch } fr
 import { z } from 'zod';
 
 import { firestoreCall } from './client.ts';
-import { withDeadline } from './deadline.ts';
 import type { Version } from './records.ts';
 
 export const REMEMBERED_MS = 24 * 60 * 60 * 1_000;
@@ -42,9 +41,6 @@ const sha256 = (parts: readonly string[]): string =>
 export const idempotencyId = (caller: string, key: string): string => sha256([caller, key]);
 export const bodyHash = (canonicalBody: string): string => sha256([canonicalBody]);
 
-const timed = <T>(what: string, call: () => Promise<T>): Promise<T> =>
-  withDeadline(what, () => firestoreCall(what, call));
-
 export type IdempotencyStore = ReturnType<typeof idempotencyStore>;
 
 export const idempotencyStore = (db: Firestore) => {
@@ -58,7 +54,7 @@ export const idempotencyStore = (db: Firestore) => {
       const remembered = new Map<string, IdempotencyEntry>();
       const over: OverEntry[] = [];
       if (ids.length === 0) return { remembered, over };
-      const snapshots = await timed('read idempotency keys', () => db.getAll(...references(ids)));
+      const snapshots = await firestoreCall('read idempotency keys', () => db.getAll(...references(ids)));
       for (const snapshot of snapshots) {
         const { id, exists, updateTime, readTime } = snapshot;
         const parsed = schema.safeParse(snapshot.data());
@@ -78,7 +74,7 @@ export const idempotencyStore = (db: Firestore) => {
       for (const { id, version } of entries) {
         batch.delete(collection.doc(id), { lastUpdateTime: version.updateTime });
       }
-      await timed('forget idempotency keys', () => batch.commit());
+      await firestoreCall('forget idempotency keys', () => batch.commit());
     },
 
     /** Adds an entry to the commit of its lease: both are stored or neither is. */

@@ -9,7 +9,6 @@ import { SystemError } from '#shared/app/errors.ts';
 import { END_REASONS, REPORT_OUTCOMES, type Lease, type LeaseDocument } from '#shared/domain/lease.ts';
 
 import { firestoreCall } from './client.ts';
-import { withDeadline } from './deadline.ts';
 import type { IdempotencyEntry, IdempotencyStore } from './idempotency.ts';
 import { gateSchema } from './record-schema.ts';
 import type { Version } from './records.ts';
@@ -80,9 +79,6 @@ export const newest = (
   return isNewer(b.version.updateTime, a.version.updateTime) ? b : a;
 };
 
-const timed = <T>(what: string, call: () => Promise<T>): Promise<T> =>
-  withDeadline(what, () => firestoreCall(what, call));
-
 const stored = (snapshot: DocumentSnapshot): StoredLeases | undefined => {
   const parsed = documentSchema.safeParse(snapshot.data());
   return parsed.success && snapshot.updateTime
@@ -96,7 +92,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
   const leases = db.collection('leases');
 
   const select = async (what: string, query: Query): Promise<LeaseSelection> => {
-    const snapshot = await timed(what, () => query.get());
+    const snapshot = await firestoreCall(what, () => query.get());
     time.observe(snapshot.readTime);
     const read = snapshot.docs.map((doc) => ({ uid: doc.id, stored: stored(doc) }));
     return {
@@ -108,7 +104,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
   return {
     /** `undefined` when there is none: no Proxy with this UID was ever published, or it has been swept. */
     async read(uid: string): Promise<StoredLeases | undefined> {
-      const snapshot = await timed(`read leases ${uid}`, () => leases.doc(uid).get());
+      const snapshot = await firestoreCall(`read leases ${uid}`, () => leases.doc(uid).get());
       time.observe(snapshot.readTime);
       if (!snapshot.exists) return undefined;
       const found = stored(snapshot);
@@ -135,7 +131,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
         { lastUpdateTime: version.updateTime },
       );
       for (const entry of entries) idempotency.addTo(batch, entry, time.now());
-      const [result] = await timed(`commit leases ${uid}`, () => batch.commit());
+      const [result] = await firestoreCall(`commit leases ${uid}`, () => batch.commit());
       if (!result) throw new SystemError('Transient', 'Firestore: a commit without a result');
       time.observe(result.writeTime);
       return { updateTime: result.writeTime };

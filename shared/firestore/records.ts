@@ -5,7 +5,7 @@
 
 import {
   FieldValue,
-  type Timestamp,
+  Timestamp,
   type DocumentSnapshot,
   type Firestore,
   type Query,
@@ -16,6 +16,7 @@ import { gateOf } from '#shared/domain/gate.ts';
 import { publications, type ProxyRecord } from '#shared/domain/record.ts';
 
 import { firestoreCall } from './client.ts';
+import { SCAN_DEADLINE_MS } from './deadline.ts';
 import { recordSchema } from './record-schema.ts';
 
 /** The version that a write is judged against; opaque to callers. */
@@ -56,10 +57,12 @@ export interface Selection {
   readonly records: readonly StoredRecord[];
   /** UIDs of documents that are there but not readable. */
   readonly unreadable: readonly string[];
+  /** Server milliseconds: what was committed by then was seen. */
+  readonly readTime: number;
 }
 
 const select = async (what: string, query: Query): Promise<Selection> => {
-  const { docs } = await firestoreCall(what, () => query.get());
+  const { docs } = await firestoreCall(what, () => query.get(), SCAN_DEADLINE_MS);
   const records: StoredRecord[] = [];
   const unreadable: string[] = [];
   for (const snapshot of docs) {
@@ -67,7 +70,7 @@ const select = async (what: string, query: Query): Promise<Selection> => {
     if (read) records.push(read);
     else unreadable.push(snapshot.id);
   }
-  return { records, unreadable };
+  return { records, unreadable, readTime: readTime.toMillis() };
 };
 
 export type RecordStore = ReturnType<typeof recordStore>;
@@ -128,6 +131,25 @@ export const recordStore = (db: Firestore) => {
       select(
         'query published records',
         proxies.where('installation', '==', installation).where('probed', '==', true),
+      ),
+
+    /** Records of this installation that were written after `time` (server milliseconds), tombstones included. */
+    changedSince: (installation: string, time: number): Promise<Selection> =>
+      select(
+        'query changed records',
+        proxies
+          .where('installation', '==', installation)
+          .where('changedAt', '>', Timestamp.fromMillis(Math.max(0, time))),
+      ),
+
+    /** Records of this installation that publish nothing, tombstones left out. */
+    unpublished: (installation: string): Promise<Selection> =>
+      select(
+        'query unpublished records',
+        proxies
+          .where('installation', '==', installation)
+          .where('gone', '==', false)
+          .where('probed', '==', false),
       ),
 
     /** Every record of this installation, tombstones included. */

@@ -10,6 +10,7 @@ import { Timestamp, type DocumentReference, type Firestore } from '@google-cloud
 import { hasCode } from '#shared/app/errors.ts';
 
 import { firestoreCall } from './client.ts';
+import { SCAN_DEADLINE_MS } from './deadline.ts';
 
 const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -47,8 +48,10 @@ export const sightingStore = (db: Firestore, installation: string) => {
   return {
     /** When each thing was first seen (milliseconds), by its key. */
     async all(): Promise<ReadonlyMap<string, number>> {
-      const { docs } = await firestoreCall('query sightings', () =>
-        collection.where('installation', '==', installation).get(),
+      const { docs } = await firestoreCall(
+        'query sightings',
+        () => collection.where('installation', '==', installation).get(),
+        SCAN_DEADLINE_MS,
       );
       return new Map(
         docs.flatMap((snapshot) => {

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+
+import { hasCode, SystemError } from '#shared/app/errors.ts';
+import { firestoreCall } from '#shared/firestore/client.ts';
+
+const grpcError = (code: number): Error => Object.assign(new Error('from the server'), { code });
+
+const failureOf = (call: () => Promise<unknown>, deadlineMs?: number): Promise<unknown> =>
+  firestoreCall('read it', call, deadlineMs).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe('a call to Firestore', () => {
+  it('gives what it was answered', async () => {
+    expect(await firestoreCall('read it', () => Promise.resolve(7))).toBe(7);
+  });
+
+  it('that is not answered in time is Transient, and says what it was', async () => {
+    const error = await failureOf(() => new Promise(() => undefined), 5);
+    expect(hasCode(error, 'Transient')).toBe(true);
+    expect(error).toMatchObject({ message: 'Firestore: read it took longer than 5 ms' });
+  });
+
+  it('that fails after its time is over disturbs nobody', async () => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    expect(hasCode(await failureOf(() => promise, 5), 'Transient')).toBe(true);
+    // Unhandled, this would end the run.
+    reject(grpcError(14));
+    await expect(promise).rejects.toThrow('from the server');
+  });
+
+  it.each([
+    [3, 'InvalidSpec'],
+    [5, 'NotFound'],
+    [6, 'Conflict'],
+    [7, 'Unauthorised'],
+    [9, 'Conflict'],
+    [14, 'Transient'],
+    [99, 'Transient'],
+  ] as const)('that fails with gRPC code %i is %s', async (code, kind) => {
+    expect(hasCode(await failureOf(() => Promise.reject(grpcError(code))), kind)).toBe(true);
+  });
+
+  it('keeps an error that is already one of ours', async () => {
+    const error = new SystemError('InvalidSpec', 'ours');
+    expect(await failureOf(() => Promise.reject(error))).toBe(error);
+  });
+});
