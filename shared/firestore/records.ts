@@ -62,7 +62,7 @@ export interface Selection {
 }
 
 const select = async (what: string, query: Query): Promise<Selection> => {
-  const { docs } = await firestoreCall(what, () => query.get(), SCAN_DEADLINE_MS);
+  const { docs, readTime } = await firestoreCall(what, () => query.get(), SCAN_DEADLINE_MS);
   const records: StoredRecord[] = [];
   const unreadable: string[] = [];
   for (const snapshot of docs) {

@@ -123,7 +123,7 @@ const cluster = (world: World): Dependencies['cluster'] => ({
 
 const stores = (world: World): Pick<Dependencies, 'records' | 'sightings' | 'installations' | 'sweep'> => ({
   records: {
-    all: async () => ({ records: [...world.records.values()].map(stored), unreadable: [] }),
+    all: async () => ({ records: [...world.records.values()].map(stored), unreadable: [], readTime: 0 }),
     read: async (uid) => {
       const record = world.records.get(uid);
       return record && stored(record);
