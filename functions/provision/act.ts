@@ -74,6 +74,7 @@ const specOf = ({ sight }: Pass, name: string, hash: string): MachineSpec => {
     port: template.port,
     ...material,
     ...(template.gcp ? { gcp: template.gcp } : {}),
+    ...(template.kubernetes ? { kubernetes: template.kubernetes } : {}),
   };
 };
 

@@ -28,9 +28,9 @@ const templateOf = (spec: Spec): Pick<Desired, 'machine'> => {
   return { machine };
 };
 
-const zonesOf = (spec: Spec): readonly string[] => {
+const zonesOf = ({ spec, metadata }: Pick<ProxyObject, 'spec' | 'metadata'>): readonly string[] => {
   if (spec.gcp) return spec.gcp.zones;
-  return spec.provider === undefined ? [] : [''];
+  return spec.provider === undefined ? [] : [metadata.namespace];
 };
 
 export const desiredOf = ({ spec, metadata }: ProxyObject): Desired => ({
@@ -41,7 +41,7 @@ export const desiredOf = ({ spec, metadata }: ProxyObject): Desired => ({
   drainTimeoutSeconds: spec.drainTimeoutSeconds ?? 300,
   healthCheck: { ...DEFAULT_HEALTH_CHECK, ...spec.healthCheck },
   strategy: spec.updateStrategy?.type ?? 'RollingUpdate',
-  zones: zonesOf(spec),
+  zones: zonesOf({ spec, metadata }),
   ownExit: spec.gcp !== undefined && (spec.gcp.externalIP ?? 'Ephemeral') === 'Ephemeral',
   ...templateOf(spec),
   ...(spec.endpoint

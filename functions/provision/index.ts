@@ -19,8 +19,9 @@ const tools = { clock, ids, log, metrics: logMetrics(log) };
 const config = parseConfig(configSchema, process.env);
 const settings = settingsOf(config);
 
-const cluster = openCluster(clusterOptions(config), { ...tools, component: 'egress-proxies-provision' });
-const providers = buildProviders(config.PROVIDERS, { ...settings, ...tools });
+const options = clusterOptions(config);
+const cluster = openCluster(options, { ...tools, component: 'egress-proxies-provision' });
+const providers = buildProviders(config.PROVIDERS, { ...settings, ...tools, clusterOptions: options });
 const publisher = openPublisher(settings);
 const stores = openStores(settings);
 

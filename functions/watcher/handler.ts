@@ -4,7 +4,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
-import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
+import type { Cluster, ProxyObject, WatchOptions } from '#shared/kubernetes/cluster.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
 import { makeKnown, type Known } from './known.ts';
@@ -42,7 +42,11 @@ const timesFor = (scopes: number): WatchTimes => {
 /** Longest time without a sign of the API server before the process should be replaced. */
 const STALE_MS = 300_000;
 
-const makeSink = (known: Known, nudger: Nudger, progress: WatchSink['progress']): WatchSink => {
+const makeSink = (
+  known: Known,
+  nudger: Nudger,
+  progress: WatchSink<ProxyObject>['progress'],
+): WatchSink<ProxyObject> => {
   const changed = (proxy: ProxyObject): void => {
     known.seen(viewOf(proxy));
     nudger.evaluate(proxy.metadata.uid);
@@ -79,6 +83,10 @@ export const makeWatcher = (ports: WatcherPorts) => {
   });
   const loop = {
     ...ports,
+    source: {
+      list: (scope: string, signal?: AbortSignal) => cluster.listNamespace(scope, signal),
+      watch: (options: WatchOptions) => cluster.watchProxies(options),
+    },
     sink: makeSink(known, nudger, (scope) => liveness.progress(scope)),
     times: ports.times ?? timesFor(scopes.length),
   };

@@ -5,7 +5,7 @@ import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
 import { backoff, pause } from '#shared/app/wait.ts';
-import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
+import type { ObjectSource } from '#shared/kubernetes/cluster.ts';
 
 /** Milliseconds, but for the watch's own `timeoutSeconds`. */
 export interface WatchTimes {
@@ -29,18 +29,23 @@ export const WATCH_TIMES: WatchTimes = {
   retryMaxMs: 15_000,
 };
 
-export interface WatchSink {
+/** What every object of the cluster has. */
+interface Versioned {
+  readonly metadata: { readonly resourceVersion: string };
+}
+
+export interface WatchSink<T> {
   /** Everything that the scope holds. */
-  listed(scope: string, proxies: readonly ProxyObject[]): void;
-  changed(proxy: ProxyObject): void;
-  deleted(proxy: ProxyObject): void;
+  listed(scope: string, objects: readonly T[]): void;
+  changed(object: T): void;
+  deleted(object: T): void;
   /** The scope is in touch with the API server. */
   progress(scope: string): void;
 }
 
-export interface WatchLoopPorts {
-  readonly cluster: Pick<Cluster, 'listNamespace' | 'watchProxies'>;
-  readonly sink: WatchSink;
+export interface WatchLoopPorts<T> {
+  readonly source: ObjectSource<T>;
+  readonly sink: WatchSink<T>;
   readonly times: WatchTimes;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -54,18 +59,18 @@ interface Position {
   readonly listedAt: number;
 }
 
-const list = async (ports: WatchLoopPorts, scope: string, signal: AbortSignal): Promise<Position> => {
+const list = async <T>(ports: WatchLoopPorts<T>, scope: string, signal: AbortSignal): Promise<Position> => {
   const listedAt = ports.clock.monotonic();
-  const { proxies, resourceVersion } = await ports.cluster.listNamespace(scope, signal);
-  ports.sink.listed(scope, proxies);
+  const { items, resourceVersion } = await ports.source.list(scope, signal);
+  ports.sink.listed(scope, items);
   ports.sink.progress(scope);
   ports.metrics.count('watcher_lists');
   return { version: resourceVersion, listedAt };
 };
 
 /** One watch from `position` to its end. Returns where to continue, undefined when that version is no longer kept. */
-const follow = async (
-  { cluster, sink, times }: WatchLoopPorts,
+const follow = async <T extends Versioned>(
+  { source, sink, times }: WatchLoopPorts<T>,
   scope: string,
   position: Position,
   signal: AbortSignal,
@@ -73,14 +78,14 @@ const follow = async (
   let { version } = position;
   const { timeoutSeconds, silenceMs } = times;
   const options = { namespace: scope, resourceVersion: version, signal, timeoutSeconds, silenceMs };
-  for await (const event of cluster.watchProxies(options)) {
+  for await (const event of source.watch(options)) {
     sink.progress(scope);
     if (event.kind === 'expired') return undefined;
     if (event.kind === 'bookmark') version = event.resourceVersion;
     else {
-      if (event.kind === 'deleted') sink.deleted(event.proxy);
-      else sink.changed(event.proxy);
-      version = event.proxy.metadata.resourceVersion;
+      if (event.kind === 'deleted') sink.deleted(event.object);
+      else sink.changed(event.object);
+      version = event.object.metadata.resourceVersion;
     }
   }
   sink.progress(scope);
@@ -88,8 +93,8 @@ const follow = async (
 };
 
 /** Runs until `signal` aborts; no error ends it. */
-export const runWatchLoop = async (
-  ports: WatchLoopPorts,
+export const runWatchLoop = async <T extends Versioned>(
+  ports: WatchLoopPorts<T>,
   scope: string,
   signal: AbortSignal,
 ): Promise<void> => {

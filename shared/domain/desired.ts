@@ -6,12 +6,12 @@ import type { HealthCheck, ProviderName } from './proxy.ts';
 
 export type UpdateStrategy = 'RollingUpdate' | 'Recreate';
 
-/** The machine that is asked for, without name and Secrets. `kubernetes` is as it stands in the spec. */
+/** The machine that is asked for, without name and Secrets. */
 export interface MachineTemplate {
   readonly port: number;
   readonly revision: string;
   readonly gcp?: NonNullable<MachineSpec['gcp']>;
-  readonly kubernetes?: object;
+  readonly kubernetes?: NonNullable<MachineSpec['kubernetes']>;
 }
 
 export interface Desired {
@@ -22,7 +22,7 @@ export interface Desired {
   readonly drainTimeoutSeconds: number;
   readonly healthCheck: HealthCheck;
   readonly strategy: UpdateStrategy;
-  /** In order of preference; one empty name where the provider has no zones. Empty for External. */
+  /** Where the machine may be, in order of preference; a Pod only in its Proxy's namespace. Empty for External. */
   readonly zones: readonly string[];
   /** True where targets must see the machine's own address. */
   readonly ownExit: boolean;

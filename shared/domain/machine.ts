@@ -9,7 +9,7 @@ export type MachineState =
 /** A machine as the provider shows it now. */
 export interface Machine {
   readonly name: string;
-  /** Empty where the provider has no zones. */
+  /** Where its name is unique: gcp's zone, the namespace of a Pod. */
   readonly zone: string;
   /** The provider's unique id: two machines never share one, even under one name. */
   readonly instanceId: string;
@@ -43,6 +43,25 @@ export interface MachineSpec {
     readonly externalIP: 'Ephemeral' | 'None';
     readonly provisioningModel: 'Standard' | 'Spot';
   };
+  readonly kubernetes?: {
+    readonly image: string;
+    readonly args?: readonly string[];
+    readonly resources?: {
+      readonly requests?: Readonly<Record<string, number | string>>;
+      readonly limits?: Readonly<Record<string, number | string>>;
+    };
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+    readonly tolerations?: readonly Toleration[];
+  };
+}
+
+/** A taint of nodes that a Pod puts up with, as Kubernetes writes it. */
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: 'Equal' | 'Exists';
+  readonly value?: string;
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+  readonly tolerationSeconds?: number;
 }
 
 /** A running operation at the provider. */
@@ -61,6 +80,8 @@ export type OperationResult =
       readonly behaviour: FailureBehaviour;
       readonly code: string;
       readonly message: string;
+      /** Zones that the provider names as having what this one lacks. */
+      readonly zones?: readonly string[];
     };
 
 /** What a provider's refusal asks of us: another zone, patience, a person, or a retry. */

@@ -9,28 +9,28 @@ import { openConnection } from './connection.ts';
 import { recordEvent, type EventSubject, type ProxyEvent } from './events.ts';
 import { errorOfReply } from './failure.ts';
 import type { ProxyStatus } from './proxy.gen.ts';
-import {
-  getProxy,
-  listNamespace,
-  patchStatus,
-  setFinalizers,
-  type ObjectName,
-  type ProxyListing,
-} from './proxies.ts';
+import type { Listing } from './pages.ts';
+import { machinePods, type PodObject } from './pods/schema.ts';
+import { PROXIES, getProxy, patchStatus, setFinalizers, type ObjectName } from './proxies.ts';
 import { namespaceSchema, parseReply, type ProxyObject } from './schema.ts';
 import { readSecret, type SecretReading } from './secrets.ts';
-import { watchProxies, type ProxyWatchEvent, type WatchOptions } from './watch.ts';
+import { sourceOf, type ObjectSource } from './source.ts';
+import type { WatchEvent, WatchOptions } from './watch.ts';
+
+export type ProxyListing = Listing<ProxyObject>;
+export type ProxyWatchEvent = WatchEvent<ProxyObject>;
 
 export type {
   ClusterOptions,
   EventSubject,
   ObjectName,
+  ObjectSource,
+  PodObject,
   ProxyEvent,
-  ProxyListing,
   ProxyObject,
   ProxyStatus,
-  ProxyWatchEvent,
   SecretReading,
+  WatchEvent,
   WatchOptions,
 };
 
@@ -50,6 +50,8 @@ export interface Cluster {
   listNamespace(namespace: string, signal?: AbortSignal): Promise<ProxyListing>;
   /** Events until the watch ends; see `WatchOptions`. Throws a `SystemError` when it broke. */
   watchProxies(options: WatchOptions): AsyncIterable<ProxyWatchEvent>;
+  /** The Pods that are an installation's machines. */
+  machinePods(installation: string): ObjectSource<PodObject>;
   /** Against the version that was read. Throws `Conflict` when it is not the newest, `NotFound` when the Proxy is gone. */
   setFinalizers(proxy: ProxyObject, finalizers: readonly string[]): Promise<ProxyObject>;
   /**
@@ -69,17 +71,17 @@ export interface Cluster {
 /** Opens nothing until the first call. Throws `NotConfigured` for a configuration that can never work. */
 export const openCluster = (options: ClusterOptions, context: ClusterContext): Cluster => {
   const connection = openConnection(options, context.component);
+  const proxies = sourceOf(connection, PROXIES);
   return {
     getProxy: (name) => getProxy(connection, name),
     async listProxies(namespaces) {
-      const proxies: ProxyObject[] = [];
-      for (const namespace of new Set(namespaces)) {
-        proxies.push(...(await listNamespace(connection, namespace)).proxies);
-      }
-      return proxies;
+      const all: ProxyObject[] = [];
+      for (const namespace of new Set(namespaces)) all.push(...(await proxies.list(namespace)).items);
+      return all;
     },
-    listNamespace: (namespace, signal) => listNamespace(connection, namespace, signal),
-    watchProxies: (watch) => watchProxies(connection, watch),
+    listNamespace: (namespace, signal) => proxies.list(namespace, signal),
+    watchProxies: (watch) => proxies.watch(watch),
+    machinePods: (installation) => sourceOf(connection, machinePods(installation)),
     setFinalizers: (proxy, finalizers) => setFinalizers(connection, proxy, finalizers),
     patchStatus: (proxy, status) => patchStatus(connection, proxy, status),
     readSecret: (namespace, name, signal) => readSecret(connection, namespace, name, signal),

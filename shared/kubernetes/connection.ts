@@ -11,7 +11,7 @@ import { loadConfig, serverOf, type ClusterOptions } from './configuration.ts';
 import { errorOfTransport } from './failure.ts';
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Absolute path with encoded segments. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -1,37 +1,30 @@
 /** Reads and writes of Proxies. */
 
-import { SystemError } from '#shared/app/errors.ts';
-
 import type { ApiReply, Connection } from './connection.ts';
 import { errorOfReply, saysAbsent } from './failure.ts';
+import { ALL_NAMESPACES, type Collection } from './pages.ts';
 import { PROXY_RESOURCE, type ProxyStatus } from './proxy.gen.ts';
 import { parseReply, proxyPageSchema, proxySchema, type ProxyObject } from './schema.ts';
 import { statusPatch } from './status-patch.ts';
 
-/** Every namespace of the cluster. */
-export const ALL_NAMESPACES = '*';
-
-const PAGE_SIZE = '500';
-
 const BASE = `/apis/${PROXY_RESOURCE.group}/${PROXY_RESOURCE.version}`;
 
-/** Path of the collection: one namespace's, or the cluster's for `*`. */
-export const proxiesPath = (namespace: string): string =>
+const proxiesPath = (namespace: string): string =>
   namespace === ALL_NAMESPACES
     ? `${BASE}/${PROXY_RESOURCE.plural}`
     : `${BASE}/namespaces/${encodeURIComponent(namespace)}/${PROXY_RESOURCE.plural}`;
+
+export const PROXIES: Collection<ProxyObject> = {
+  what: 'Proxies',
+  path: proxiesPath,
+  object: proxySchema,
+  page: proxyPageSchema,
+};
 
 const proxyPath = (namespace: string, name: string): string =>
   `${proxiesPath(namespace)}/${encodeURIComponent(name)}`;
 
 const succeeded = (reply: ApiReply): boolean => reply.status >= 200 && reply.status < 300;
-
-/** All Proxies of one namespace, or of `*`, at one moment. */
-export interface ProxyListing {
-  readonly proxies: readonly ProxyObject[];
-  /** Where a watch continues. */
-  readonly resourceVersion: string;
-}
 
 export interface ObjectName {
   readonly namespace: string;
@@ -47,41 +40,6 @@ export const getProxy = async (
   if (saysAbsent(reply, name)) return undefined;
   if (!succeeded(reply)) throw errorOfReply(what, reply, name);
   return parseReply(what, proxySchema, reply.text);
-};
-
-/** Every page from the first to the last; undefined when the list grew too old on the way and has to begin again. */
-const allPages = async (
-  connection: Connection,
-  namespace: string,
-  signal?: AbortSignal,
-): Promise<ProxyListing | undefined> => {
-  const what = `list of Proxies in ${namespace}`;
-  const proxies: ProxyObject[] = [];
-  for (let token = ''; ;) {
-    const reply = await connection.send({
-      method: 'GET',
-      path: proxiesPath(namespace),
-      query: { limit: PAGE_SIZE, ...(token ? { continue: token } : {}) },
-      ...(signal ? { signal } : {}),
-    });
-    if (reply.status === 410 && token) return undefined;
-    if (!succeeded(reply)) throw errorOfReply(what, reply);
-    const page = parseReply(what, proxyPageSchema, reply.text);
-    proxies.push(...page.items);
-    token = page.metadata.continue;
-    if (!token) return { proxies, resourceVersion: page.metadata.resourceVersion };
-  }
-};
-
-export const listNamespace = async (
-  connection: Connection,
-  namespace: string,
-  signal?: AbortSignal,
-): Promise<ProxyListing> => {
-  const listing =
-    (await allPages(connection, namespace, signal)) ?? (await allPages(connection, namespace, signal));
-  if (!listing) throw new SystemError('Transient', `Kubernetes: the list of ${namespace} expired twice`);
-  return listing;
 };
 
 const patch = async (

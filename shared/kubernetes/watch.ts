@@ -1,4 +1,4 @@
-/** One watch of Proxies, as an iteration that ends when the watch does. */
+/** One watch of one kind of object, as an iteration that ends when the watch does. */
 
 import { z } from 'zod';
 
@@ -6,12 +6,11 @@ import { SystemError } from '#shared/app/errors.ts';
 
 import type { ApiStream, Connection } from './connection.ts';
 import { errorOfReply, errorOfTransport, jsonOf } from './failure.ts';
-import { proxiesPath } from './proxies.ts';
-import { proxySchema, type ProxyObject } from './schema.ts';
+import type { Collection } from './pages.ts';
 
-export type ProxyWatchEvent =
-  | { readonly kind: 'changed'; readonly proxy: ProxyObject }
-  | { readonly kind: 'deleted'; readonly proxy: ProxyObject }
+export type WatchEvent<T> =
+  | { readonly kind: 'changed'; readonly object: T }
+  | { readonly kind: 'deleted'; readonly object: T }
   /** Nothing happened up to this version. */
   | { readonly kind: 'bookmark'; readonly resourceVersion: string }
   /** The version to continue from is no longer kept: list again. The last event of its watch. */
@@ -35,7 +34,7 @@ const failure = z.object({
 });
 
 const frame = z.discriminatedUnion('type', [
-  z.object({ type: z.enum(['ADDED', 'MODIFIED', 'DELETED']), object: proxySchema }),
+  z.object({ type: z.enum(['ADDED', 'MODIFIED', 'DELETED']), object: z.unknown() }),
   z.object({
     type: z.literal('BOOKMARK'),
     object: z.object({ metadata: z.object({ resourceVersion: z.string().min(1) }) }),
@@ -43,24 +42,27 @@ const frame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ERROR'), object: failure }),
 ]);
 
-const eventOfError = ({ code, reason, message }: z.output<typeof failure>): ProxyWatchEvent => {
+const eventOfError = ({ code, reason, message }: z.output<typeof failure>): WatchEvent<never> => {
   if (code === 410 || reason === 'Expired' || reason === 'Gone') return { kind: 'expired' };
   throw new SystemError('Transient', 'Kubernetes: the watch reported an error', {
     provider: { code: reason || String(code), message },
   });
 };
 
-const eventOf = (line: string): ProxyWatchEvent => {
-  const parsed = frame.safeParse(jsonOf(line));
-  if (!parsed.success) {
-    throw new SystemError('Transient', 'Kubernetes: the watch sent something unreadable');
-  }
-  const { data } = parsed;
+const readable = <T>(schema: z.ZodType<T>, value: unknown): T => {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new SystemError('Transient', 'Kubernetes: the watch sent something unreadable');
+};
+
+const eventOf = <T>(line: string, schema: z.ZodType<T>): WatchEvent<T> => {
+  const data = readable(frame, jsonOf(line));
   if (data.type === 'ERROR') return eventOfError(data.object);
   if (data.type === 'BOOKMARK') {
     return { kind: 'bookmark', resourceVersion: data.object.metadata.resourceVersion };
   }
-  return { kind: data.type === 'DELETED' ? 'deleted' : 'changed', proxy: data.object };
+  const object = readable(schema, data.object);
+  return { kind: data.type === 'DELETED' ? 'deleted' : 'changed', object };
 };
 
 /** Complete lines of a byte stream; what is left at the end was cut off and says nothing. */
@@ -80,22 +82,28 @@ const linesOf = async function* (
 
 const streamOf = async (
   connection: Connection,
+  { path, labelSelector }: Pick<Collection<unknown>, 'path' | 'labelSelector'>,
   { namespace, resourceVersion, timeoutSeconds }: WatchOptions,
   signal: AbortSignal,
 ): Promise<ApiStream> =>
   connection.stream({
     method: 'GET',
-    path: proxiesPath(namespace),
+    path: path(namespace),
     query: {
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion,
       timeoutSeconds: String(timeoutSeconds),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
     },
     signal,
   });
 
-const eventsOf = async function* (stream: ApiStream, onChunk: () => void): AsyncGenerator<ProxyWatchEvent> {
+const eventsOf = async function* <T>(
+  stream: ApiStream,
+  schema: z.ZodType<T>,
+  onChunk: () => void,
+): AsyncGenerator<WatchEvent<T>> {
   if (stream.status === 410) {
     yield { kind: 'expired' };
     return;
@@ -103,24 +111,25 @@ const eventsOf = async function* (stream: ApiStream, onChunk: () => void): Async
   if (stream.status !== 200) {
     throw errorOfReply('watch', { status: stream.status, text: await stream.text() });
   }
-  for await (const line of linesOf(stream.chunks, onChunk)) yield eventOf(line);
+  for await (const line of linesOf(stream.chunks, onChunk)) yield eventOf(line, schema);
 };
 
 /**
  * Ends quietly when the server closes the watch or `signal` aborts; throws a `SystemError` for anything else, a connection
  * that fell silent included. After `expired` nothing follows.
  */
-export const watchProxies = async function* (
+export const watchAll = async function* <T>(
   connection: Connection,
+  collection: Collection<T>,
   options: WatchOptions,
-): AsyncGenerator<ProxyWatchEvent> {
+): AsyncGenerator<WatchEvent<T>> {
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), options.silenceMs);
   let stream: ApiStream | undefined;
   try {
     const signal = AbortSignal.any([options.signal, silence.signal]);
-    stream = await streamOf(connection, options, signal);
-    yield* eventsOf(stream, () => timer.refresh());
+    stream = await streamOf(connection, collection, options, signal);
+    yield* eventsOf(stream, collection.object, () => timer.refresh());
   } catch (cause) {
     if (!options.signal.aborted) throw errorOfTransport('watch', cause);
   } finally {

@@ -8,10 +8,16 @@ import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import { openComputeProvider } from '#shared/compute/provider.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
+import type { ClusterOptions } from '#shared/kubernetes/configuration.ts';
+import { openConnection } from '#shared/kubernetes/connection.ts';
+import { openPodProvider } from '#shared/kubernetes/pods/provider.ts';
 
 export interface ProviderOptions {
   readonly projectId: string;
   readonly installation: string;
+  /** Where its Proxies are, and so its Pods: namespaces, or `*`. */
+  readonly namespaces: readonly string[];
+  readonly clusterOptions: ClusterOptions;
   /** Of a stand-in for Compute Engine; absent = the real API. */
   readonly endpoint?: string;
   readonly clock: Clock;
@@ -19,8 +25,12 @@ export interface ProviderOptions {
   readonly log: Log;
 }
 
+const openPods = ({ clusterOptions, ...options }: ProviderOptions): MachineProvider =>
+  openPodProvider(options, openConnection(clusterOptions, 'egress-proxies-pods'));
+
 const CONSTRUCTORS = {
   gcp: openComputeProvider,
+  kubernetes: openPods,
 } as const satisfies Readonly<Record<string, (options: ProviderOptions) => MachineProvider>>;
 
 export type Configured = keyof typeof CONSTRUCTORS;

@@ -16,7 +16,7 @@ describe('configuration of gc', () => {
   test('names every problem in one message', () => {
     const env = { INSTALLATION_ID: 'P', PROVIDERS: 'gcp,azure', GC_MAX_DELETIONS: '-1' };
     expect(() => parseConfig(configSchema, env)).toThrow(
-      /GOOGLE_CLOUD_PROJECT[^]*INSTALLATION_ID[^]*PROXY_NAMESPACES[^]*PROVIDERS: may only name gcp[^]*GC_MAX_DELETIONS/,
+      /GOOGLE_CLOUD_PROJECT[^]*INSTALLATION_ID[^]*PROXY_NAMESPACES[^]*PROVIDERS: may only name gcp, kubernetes[^]*GC_MAX_DELETIONS/,
     );
   });
 

@@ -64,6 +64,33 @@ describe('the hash of what is worth a new machine', () => {
     expect(await hashOf(spec)).not.toBe(await hashOf(gcpSpec()));
   });
 
+  const pod: Spec = { provider: 'kubernetes', kubernetes: { image: 'registry.example.com/squid:1' } };
+  const podWith = (changes: Partial<NonNullable<Spec['kubernetes']>>): Spec => ({
+    ...pod,
+    kubernetes: { image: 'registry.example.com/squid:1', ...changes },
+  });
+  it.each<[string, Spec]>([
+    ['the image', podWith({ image: 'registry.example.com/squid:2' })],
+    ['the arguments', podWith({ args: ['-N'] })],
+    ['the resources', podWith({ resources: { limits: { memory: '128Mi' } } })],
+    ['the node selector', podWith({ nodeSelector: { 'kubernetes.io/os': 'linux' } })],
+    ['the tolerations', podWith({ tolerations: [{ key: 'egress', operator: 'Exists' }] })],
+    ['cloudInit', { ...pod, cloudInit: { inline: '#cloud-config' } }],
+  ])('of a Pod changes with %s', async (_, spec) => {
+    expect(await hashOf(spec)).not.toBe(await hashOf(pod));
+  });
+
+  it('of a Pod does not change with the order in which fields were written', async () => {
+    const nodeSelector = { a: '1', b: '2' };
+    const turned = { b: '2', a: '1' };
+    expect(await hashOf(podWith({ nodeSelector }))).toBe(await hashOf(podWith({ nodeSelector: turned })));
+  });
+
+  it('a Pod may only be where its Proxy is', () => {
+    const proxy = proxyOf(pod);
+    expect(desiredOf(proxy)).toMatchObject({ zones: [proxy.metadata.namespace], ownExit: false });
+  });
+
   it('differs for every one of them', async () => {
     const hashes = await Promise.all(Object.values(worthy).map((spec) => hashOf(spec)));
     expect(new Set(hashes).size).toBe(hashes.length);

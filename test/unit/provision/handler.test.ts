@@ -165,7 +165,7 @@ describe('configuration', () => {
     expect(() =>
       parseConfig(configSchema, { PROVIDERS: 'gcp,aws', ALLOW_PRIVATE_ENDPOINTS: 'perhaps' }),
     ).toThrow(
-      /GOOGLE_CLOUD_PROJECT[\s\S]*INSTALLATION_ID[\s\S]*PROXY_NAMESPACES[\s\S]*PROVIDERS: may only name gcp/,
+      /GOOGLE_CLOUD_PROJECT[\s\S]*INSTALLATION_ID[\s\S]*PROXY_NAMESPACES[\s\S]*PROVIDERS: may only name gcp, kubernetes/,
     );
   });
 

@@ -37,7 +37,7 @@ const TIMES: WatchTimes = {
 };
 
 const listing = (resourceVersion: string, ...proxies: readonly ProxyObject[]): ProxyListing => ({
-  proxies,
+  items: proxies,
   resourceVersion,
 });
 
@@ -59,14 +59,14 @@ const play = async (script: readonly Step[], times: Partial<WatchTimes> = {}) =>
   };
   const loop = runWatchLoop(
     {
-      cluster: {
-        listNamespace: async (scope) => {
+      source: {
+        list: async (scope) => {
           const step = take(`list ${scope}`);
           if (!('list' in step)) throw new Error('the script expects a watch');
           if (step.list instanceof Error) throw step.list;
           return step.list;
         },
-        watchProxies: async function* ({ resourceVersion, signal }) {
+        watch: async function* ({ resourceVersion, signal }) {
           const step = take(`watch ${resourceVersion}`);
           if (!('watch' in step)) throw new Error('the script expects a list');
           live += 1;
@@ -111,9 +111,9 @@ describe('the watch loop', () => {
   test('continues after a closed watch where the last event or bookmark left off, without a list', async () => {
     const { calls, seen } = await play([
       { list: listing('10', aProxy(1)) },
-      { watch: [{ kind: 'changed', proxy: aProxy(2, '11') }], end: 'close' },
+      { watch: [{ kind: 'changed', object: aProxy(2, '11') }], end: 'close' },
       { watch: [{ kind: 'bookmark', resourceVersion: '20' }], end: 'close' },
-      { watch: [{ kind: 'deleted', proxy: aProxy(2, '21') }], end: 'close' },
+      { watch: [{ kind: 'deleted', object: aProxy(2, '21') }], end: 'close' },
       hang,
     ]);
     expect(calls).toEqual(['list crawlers', 'watch 10', 'watch 11', 'watch 20', 'watch 21']);
@@ -123,7 +123,7 @@ describe('the watch loop', () => {
   test('row 4: lists again after a 410 inside the stream', async () => {
     const { calls, seen } = await play([
       { list: listing('10', aProxy(1)) },
-      { watch: [{ kind: 'changed', proxy: aProxy(2, '11') }, { kind: 'expired' }], end: 'close' },
+      { watch: [{ kind: 'changed', object: aProxy(2, '11') }, { kind: 'expired' }], end: 'close' },
       { list: listing('30', aProxy(3)) },
       hang,
     ]);

@@ -1,0 +1,183 @@
+/** Pods as a provider of machines. A Pod's place is its namespace: the one of its Proxy. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import { SystemError } from '#shared/app/errors.ts';
+import type { Log } from '#shared/app/log.ts';
+import type { FleetListing, Machine, MachineProvider, MachineSpec } from '#shared/domain/machine.ts';
+
+import type { ApiReply, Connection } from '../connection.ts';
+import { errorOfReply, saysAbsent } from '../failure.ts';
+import { listAll } from '../pages.ts';
+import { parseReply } from '../schema.ts';
+import { readSecret } from '../secrets.ts';
+import { toMachine } from './machine.ts';
+import { REQUEST_ANNOTATION, mountedSecret, podBody, secretBody } from './request.ts';
+import { machinePods, podPath, podSchema, podsPath, type PodObject } from './schema.ts';
+
+export interface PodProviderOptions {
+  /** Whose Pods these are; every Pod carries it, every list asks for it. */
+  readonly installation: string;
+  /** Where the installation's Proxies are: namespaces, or `*`. */
+  readonly namespaces: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The Secret of a Pod follows it within moments, or never. */
+const SECRET_WITHIN_MS = 30_000;
+
+const succeeded = ({ status }: ApiReply): boolean => status >= 200 && status < 300;
+
+/** A refusal as one of ours: what the API server forbids is not always a matter of rights. */
+const refusalOf = (what: string, reply: ApiReply, name: string): SystemError => {
+  const error = errorOfReply(what, reply, name);
+  if (reply.status !== 403 || !error.provider) return error;
+  const { provider } = error;
+  if (/exceeded quota/u.test(provider.message)) {
+    return new SystemError('QuotaExceeded', error.message, { provider });
+  }
+  return /violates PodSecurity/u.test(provider.message)
+    ? new SystemError('InvalidSpec', error.message, { provider })
+    : error;
+};
+
+const readPod = async (
+  connection: Connection,
+  namespace: string,
+  name: string,
+): Promise<PodObject | undefined> => {
+  const what = `get of Pod ${namespace}/${name}`;
+  const reply = await connection.send({ method: 'GET', path: podPath(namespace, name) });
+  if (saysAbsent(reply, name)) return undefined;
+  if (!succeeded(reply)) throw refusalOf(what, reply, name);
+  return parseReply(what, podSchema, reply.text);
+};
+
+/** False when this very Pod is not there any more. */
+const deletePod = async (
+  connection: Connection,
+  { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string },
+): Promise<boolean> => {
+  const what = `delete of Pod ${namespace}/${name}`;
+  const reply = await connection.send({
+    method: 'DELETE',
+    path: podPath(namespace, name),
+    // A name is not a Pod: what bears it now may be another one.
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+  });
+  if (succeeded(reply)) return true;
+  if (saysAbsent(reply, name)) return false;
+  const error = refusalOf(what, reply, name);
+  if (error.code !== 'Conflict') throw error;
+  const current = await readPod(connection, namespace, name);
+  if (current?.metadata.uid === uid) throw error;
+  return false;
+};
+
+/** The Pod of this very request, made now or by an earlier attempt. Throws `Conflict` for any other of that name. */
+const createPod = async (
+  connection: Connection,
+  spec: MachineSpec,
+  installation: string,
+  requestId: string,
+): Promise<PodObject> => {
+  const { namespace } = spec.ref;
+  const what = `create of Pod ${namespace}/${spec.name}`;
+  const body = podBody(spec, installation, requestId);
+  const reply = await connection.send({ method: 'POST', path: podsPath(namespace), body });
+  if (succeeded(reply)) return parseReply(what, podSchema, reply.text);
+  const error = refusalOf(what, reply, spec.name);
+  if (error.code !== 'Conflict') throw error;
+  const existing = await readPod(connection, namespace, spec.name);
+  if (existing?.metadata.annotations?.[REQUEST_ANNOTATION] !== requestId) throw error;
+  return existing;
+};
+
+/** Its Secret comes after the Pod, since it goes with it: the Pod owns it, and waits for it with its mount. */
+const createSecret = async (
+  connection: Connection,
+  spec: MachineSpec,
+  installation: string,
+  { metadata }: PodObject,
+): Promise<void> => {
+  const body = secretBody(spec, installation, metadata);
+  if (!body) return;
+  const { namespace } = spec.ref;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+  const reply = await connection.send({ method: 'POST', path, body });
+  if (!succeeded(reply)) throw refusalOf(`create of Secret ${namespace}/${spec.name}`, reply, spec.name);
+};
+
+const failedWithout = (machine: Machine, secret: string): Machine => ({
+  ...machine,
+  state: 'failed',
+  detail: `SecretMissing: Secret ${secret}, which the Pod mounts, does not exist`,
+});
+
+/**
+ * Pods as machines, over `connection`. Neither creation nor deletion is an operation of its own here: a call that is
+ * accepted has ended, and the state of the Pod tells the rest.
+ */
+export const openPodProvider = (options: PodProviderOptions, connection: Connection): MachineProvider => {
+  const { installation, clock, log } = options;
+
+  /** A crash between Pod and Secret leaves a Pod that would wait for ever. */
+  const judged = async (pod: PodObject): Promise<Machine> => {
+    const machine = toMachine(pod);
+    const secret = mountedSecret(pod.spec.volumes);
+    const isLate = clock.now() - (machine.createdAt ?? Infinity) > SECRET_WITHIN_MS;
+    if (machine.state !== 'creating' || secret === undefined || !isLate) return machine;
+    const { kind } = await readSecret(connection, machine.zone, secret);
+    return kind === 'missing' ? failedWithout(machine, secret) : machine;
+  };
+
+  const listOne = async (namespace: string): Promise<readonly Machine[] | undefined> => {
+    try {
+      const { items } = await listAll(connection, machinePods(installation), namespace);
+      return items.map(toMachine).filter((machine) => machine.installation === installation);
+    } catch (error) {
+      log.error('Pods could not be listed', error, { namespace });
+      return undefined;
+    }
+  };
+
+  const list = async (): Promise<FleetListing> => {
+    const namespaces = [...new Set(options.namespaces)];
+    const lists = await Promise.all(namespaces.map(listOne));
+    const unknown = namespaces.filter((_, index) => lists[index] === undefined);
+    return {
+      machines: lists.flatMap((machines) => machines ?? []),
+      unknownZones: unknown.filter((namespace) => namespace !== '*'),
+      partial: unknown.includes('*'),
+    };
+  };
+
+  return {
+    name: 'kubernetes',
+    async get(name, zone) {
+      const pod = await readPod(connection, zone, name);
+      return pod && judged(pod);
+    },
+    async create(spec, zone, requestId) {
+      const pod = await createPod(connection, spec, installation, requestId);
+      try {
+        await createSecret(connection, spec, installation, pod);
+      } catch (error) {
+        const { namespace, name, uid } = pod.metadata;
+        await deletePod(connection, { namespace, name, uid }).catch((cause: unknown) =>
+          log.error('a Pod without its Secret could not be deleted', cause, { namespace, name }),
+        );
+        throw error;
+      }
+      return { zone, name: `create-${requestId}` };
+    },
+    async delete({ name, zone, instanceId }) {
+      const deleted = await deletePod(connection, { namespace: zone, name, uid: instanceId });
+      return deleted ? { zone, name: `delete-${instanceId}` } : undefined;
+    },
+    start: () => Promise.reject(new SystemError('InvalidSpec', 'A Pod that has ended is not started again.')),
+    wait: (_, signal) => Promise.resolve({ kind: signal.aborted ? 'running' : 'succeeded' }),
+    list,
+    close: () => connection.close(),
+  };
+};
