@@ -181,7 +181,12 @@ export const generateTypes = async (yaml: string): Promise<string> => {
   return `${banner(parsed)}\n${readonly(types.trimStart())}`;
 };
 
-const main = async (check: boolean, file: string): Promise<number> => {
+/** The command: writes `file`, or only compares it. Resolves with the exit code; a difference is told to `complain`. */
+export const run = async (
+  check: boolean,
+  file: string,
+  complain: (text: string) => unknown,
+): Promise<number> => {
   const wanted = await generateTypes(await readFile(CRD_FILE, 'utf8'));
   if (!check) {
     await writeFile(file, wanted);
@@ -189,7 +194,7 @@ const main = async (check: boolean, file: string): Promise<number> => {
   }
   const found = await readFile(file, 'utf8').catch(() => '');
   if (found === wanted) return 0;
-  process.stderr.write(`${file} does not match crds/proxy.yaml: run \`npm run generate\`.\n`);
+  complain(`${file} does not match crds/proxy.yaml: run \`npm run generate\`.\n`);
   return 1;
 };
 
@@ -198,5 +203,7 @@ if (import.meta.main) {
     options: { check: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
-  process.exitCode = await main(values.check, positionals[0] ?? TYPES_FILE);
+  process.exitCode = await run(values.check, positionals[0] ?? TYPES_FILE, (text) =>
+    process.stderr.write(text),
+  );
 }
