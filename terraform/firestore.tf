@@ -41,6 +41,7 @@ locals {
   indexes = {
     due    = { collection = "proxies", fields = ["installation", "gone", "wakeAt"] }
     probed = { collection = "proxies", fields = ["installation", "probed"] }
+    shard  = { collection = "proxies", fields = ["installation", "probed", "bucket"] }
     free   = { collection = "leases", fields = ["gate.open", "freeAt"] }
   }
 }

@@ -32,7 +32,10 @@ locals {
       ALLOW_PRIVATE_ENDPOINTS = tostring(var.allow_private_endpoints)
     })
     health = merge(local.common, local.databases, local.changes, {
-      PROBE_TARGET_URL = module.echo.uri
+      PROBE_TARGET_URL        = module.echo.uri
+      PROBE_SECOND_TARGET_URL = var.health.second_target_url
+      PROBES_AT_ONCE          = tostring(var.health.probes_at_once)
+      SHARDS                  = tostring(var.health.shards)
     })
     discovery = merge(local.common, local.namespaces, local.databases, local.topics, {
       LEASE_TTL_MIN_SECONDS     = tostring(var.lease.ttl_min_seconds)

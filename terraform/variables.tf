@@ -192,6 +192,25 @@ variable "gc" {
   }
 }
 
+variable "health" {
+  description = "A page of yours that stands in where echo refuses or cannot be reached, how many probes may be in flight, and in how many parts the fleet is judged."
+  type = object({
+    second_target_url = optional(string, "")
+    probes_at_once    = optional(number, 64)
+    shards            = optional(number, 1)
+  })
+  default = {}
+
+  validation {
+    condition     = var.health.second_target_url == "" || startswith(var.health.second_target_url, "https://")
+    error_message = "The second target must be an https URL: over http any proxy could answer in its name."
+  }
+  validation {
+    condition     = var.health.probes_at_once >= 1 && var.health.probes_at_once <= 1000 && var.health.shards >= 1 && var.health.shards <= 16
+    error_message = "Probes in flight must be 1 to 1000, shards 1 to 16."
+  }
+}
+
 variable "functions" {
   description = "Size of each function, by its name."
   type = map(object({

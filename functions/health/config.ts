@@ -3,6 +3,7 @@
 import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
+import { BUCKETS } from '#shared/domain/shard.ts';
 
 import { parseTarget } from './probe/target.ts';
 
@@ -19,8 +20,30 @@ export const configSchema = z.object({
     context.addIssue({ code: 'custom', message: 'must be an http or https URL' });
     return z.NEVER;
   }),
+  /** A page that stands in for the echo where that refuses; https, so that no proxy can answer in its name. */
+  PROBE_SECOND_TARGET_URL: z
+    .string()
+    .transform((url, context) => {
+      const target = parseTarget(url, 'page');
+      if (target?.secure) return target;
+      context.addIssue({ code: 'custom', message: 'must be an https URL' });
+      return z.NEVER;
+    })
+    .optional(),
+  /** How many probes of endpoints that answered last time may be in flight at once. */
+  PROBES_AT_ONCE: fields.count(1, 1000).default(64),
+  /** How many parts the fleet is judged in; each has its own claim and its own document. */
+  SHARDS: fields.count(1, BUCKETS).default(1),
   /** A PEM file with authorities that are trusted besides the usual ones. */
   PROBE_CA_FILE: fields.text.optional(),
 });
 
 export type Config = z.output<typeof configSchema>;
+
+/** The settings that the handler takes. */
+export const settingsOf = (config: Config) => ({
+  installation: config.INSTALLATION_ID,
+  targets: [config.PROBE_TARGET_URL, config.PROBE_SECOND_TARGET_URL].filter((target) => target !== undefined),
+  shards: config.SHARDS,
+  probesAtOnce: config.PROBES_AT_ONCE,
+});

@@ -115,5 +115,18 @@ export const conclude = (
     : { kind: 'conclusive' };
 };
 
+/** Milliseconds between the starts of two probes of a run, and the most that its starts may be spread over. */
+const STEP_MS = 2;
+const SPREAD_MS = 25_000;
+
+/**
+ * When the probe at `index` of `count` starts: evenly spread and jittered within its step (`fraction` of it), so that
+ * neither a target nor our own sockets meet a whole fleet at once. `shards` run side by side. Milliseconds.
+ */
+export const startAfter = (index: number, count: number, shards: number, fraction: number): number => {
+  const step = Math.min(STEP_MS * shards, SPREAD_MS / count);
+  return (index + fraction) * step;
+};
+
 /** Wait before the next try at an endpoint that was just published: at once, then at growing distances. Milliseconds. */
 export const nextTryAfter = (attempt: number): number => Math.min(500 * 2 ** attempt, 5000);

@@ -41,6 +41,10 @@ const settle = async (
   await nudge(running, after);
 };
 
+/** With a target that is not there, a failure says too little; rounds know how to do with the others. */
+const seesAll = async ({ probing, targets }: Running): Promise<boolean> =>
+  (await probing.seen()).length === targets.length;
+
 /** Tries an endpoint until it is healthy, it is gone or somebody else has judged it, or it has had its time. */
 const probePublished = async (
   running: Running,
@@ -63,8 +67,9 @@ const probePublished = async (
     } finally {
       slot.release();
     }
-    if (judge(publication, streak, healthCheck, now()) !== publication.verdict)
-      return settle(running, stored, publication, streak, now);
+    const verdict = judge(publication, streak, healthCheck, now());
+    if (verdict.state === 'Unhealthy' && !(await seesAll(running))) return;
+    if (verdict !== publication.verdict) return settle(running, stored, publication, streak, now);
     const wait = streak.successes > 0 ? RECHECK_MS : nextTryAfter(attempt);
     if (clock.monotonic() - began + wait > PUBLISHED_MS) return;
     await pause(wait);
@@ -120,8 +125,8 @@ const probeReported = async (running: Running, stored: StoredRecord, serving: Pu
   });
   const verdict = judge(serving, streak, healthCheck, now());
   if (verdict === serving.verdict) return;
-  if (verdict.state === 'Unhealthy' && !(await probing.control())) {
-    log.warning('reported endpoint not judged: the control probe fails', { alert: 'ProberBlind', ...ref });
+  if (verdict.state === 'Unhealthy' && !(await seesAll(running))) {
+    log.warning('reported endpoint not judged: the control probe fails', { ...ref });
     return;
   }
   await settle(running, stored, serving, streak, now);

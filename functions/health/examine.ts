@@ -7,6 +7,7 @@ import type { Publication } from '#shared/domain/record.ts';
 import { addResult, inDoubt, type Streak } from '#shared/domain/verdict-rules.ts';
 
 import { inPool, type Pool } from './pool.ts';
+import type { Target } from './probe/target.ts';
 import type { Probing } from './probing.ts';
 
 /** Between two probes while in doubt. */
@@ -26,6 +27,8 @@ export interface Examination {
   readonly streak: Streak;
   readonly pool: Pool;
   readonly suspects: Pool;
+  /** What is probed with; all targets when absent. */
+  readonly targets?: readonly Target[];
   readonly now: () => number;
   /** No probe may end later than this; by the same clock as `now`. */
   readonly deadline: number;
@@ -33,7 +36,7 @@ export interface Examination {
 
 /** The streak with what was found; unchanged when there was no time for a single probe. */
 export const examine = async (probing: Probing, examination: Examination): Promise<Streak> => {
-  const { publication, check, suspects, now, deadline } = examination;
+  const { publication, check, suspects, targets, now, deadline } = examination;
   let { streak, pool } = examination;
   for (;;) {
     const before = streak.newest;
@@ -41,7 +44,7 @@ export const examine = async (probing: Probing, examination: Examination): Promi
       const at = now();
       // A probe with less than its time would fail for want of it.
       if (at + check.timeoutSeconds * 1000 > deadline) return streak;
-      return addResult(streak, await probing.probe(publication, check, at));
+      return addResult(streak, await probing.probe(publication, check, at, targets));
     });
     if (streak.newest === before || !inDoubt(publication, streak, check, now())) return streak;
     pool = suspects;

@@ -6,6 +6,7 @@ import type { Publication } from '#shared/domain/record.ts';
 import type { Verdict } from '#shared/domain/verdict.ts';
 
 import type { Parts } from './parts.ts';
+import { METRICS } from './signals.ts';
 
 /** One line and one count per change of state; a new exit address alone is only a line. */
 export const reportChange = (
@@ -23,7 +24,7 @@ export const reportChange = (
     outcome,
     exitAddress,
   });
-  if (before.state !== after.state) metrics.count('health_verdicts', { to: after.state, outcome });
+  if (before.state !== after.state) metrics.count(METRICS.verdicts, { to: after.state, outcome });
 };
 
 /** Nudges `provision` for each of these. Resolves with those whose nudge could not be published. */

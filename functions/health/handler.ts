@@ -6,12 +6,13 @@ import { decodePush, parseProbe } from '#shared/app/push.ts';
 import { makePublishedProbes, makeReportProbes } from './early.ts';
 import { makePools, type Parts, type Running } from './parts.ts';
 import { makeProbing } from './probing.ts';
-import { runRound, type RoundMemory } from './round.ts';
+import { runRound, type RunMemory } from './shards.ts';
+import { METRICS } from './signals.ts';
 
 type Route = (request: HttpRequest) => Promise<HttpReply>;
 
 const makeRounds = (running: Running): Route => {
-  const memory: RoundMemory = { holder: running.ids.token(), published: '' };
+  const memory: RunMemory = { holder: running.ids.token(), published: new Map() };
   let busy = false;
   return async () => {
     if (busy) return { status: 200, body: { kind: 'skipped', why: 'a round is under way' } };
@@ -32,7 +33,7 @@ const makeProbeMessages = (running: Running): Route => {
   const reported = makeReportProbes(running);
   const drop = (why: string): HttpReply => {
     log.warning('probe message dropped', { why });
-    metrics.count('undecodable_messages', { topic: 'proxy-probes' });
+    metrics.count(METRICS.undecodable, { topic: 'proxy-probes' });
     return { status: 204 };
   };
   return async ({ body }) => {
@@ -52,7 +53,7 @@ const makeRoutes = (running: Running): Readonly<Record<string, { readonly [path:
 });
 
 export const makeHandler = (parts: Parts): HttpHandler => {
-  const running: Running = { ...parts, pools: makePools(), probing: makeProbing(parts) };
+  const running: Running = { ...parts, pools: makePools(parts.probesAtOnce), probing: makeProbing(parts) };
   const routes = makeRoutes(running);
   return async (request) => {
     const route = routes[request.method]?.[request.path];

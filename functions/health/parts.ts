@@ -21,7 +21,12 @@ export interface Parts {
   readonly credentials: Pick<CredentialStore, 'read'>;
   readonly publisher: Pick<Publisher, 'change'>;
   readonly prober: Prober;
-  readonly target: Target;
+  /** The echo, then what stands in for it where it refuses. */
+  readonly targets: readonly Target[];
+  /** How many parts the fleet is judged in. */
+  readonly shards: number;
+  /** How many probes of endpoints that answered last time may be in flight at once. */
+  readonly probesAtOnce: number;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -35,8 +40,12 @@ export interface Pools {
   readonly early: Pool;
 }
 
-/** A round-trip time means little above 64 in flight; dead proxies only wait, and may be more. */
-export const makePools = (): Pools => ({ live: makePool(64), suspects: makePool(256), early: makePool(256) });
+/** Dead proxies only wait: there may be more of them in flight. */
+export const makePools = (probesAtOnce: number): Pools => ({
+  live: makePool(probesAtOnce),
+  suspects: makePool(4 * probesAtOnce),
+  early: makePool(4 * probesAtOnce),
+});
 
 export interface Running extends Parts {
   readonly probing: Probing;

@@ -1,6 +1,5 @@
-/** One round: probe everything that is due, judge the whole, then write what has changed and pass it on. */
+/** One round of one shard: probe everything that is due, judge the whole, then write what has changed and pass it on. */
 
-import { hasCode } from '#shared/app/errors.ts';
 import { pause } from '#shared/app/wait.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import { publications } from '#shared/domain/record.ts';
@@ -9,50 +8,47 @@ import { isHeld, type Held } from '#shared/firestore/locks.ts';
 import type { StoredRecord } from '#shared/firestore/records.ts';
 import type { RoundClaim, RoundState } from '#shared/firestore/rounds.ts';
 
-import { commitStreaks } from './commit.ts';
+import { commitAll } from './commit.ts';
 import {
   conclude,
   findingOf,
   isChange,
   planRound,
+  startAfter,
   turnsBad,
   type Conclusion,
   type Finding,
   type Task,
 } from './decide.ts';
 import { anchored, examine } from './examine.ts';
-import { nudgeAll, reportChange } from './flips.ts';
+import { nudgeAll } from './flips.ts';
 import type { Running } from './parts.ts';
-import { makePool } from './pool.ts';
+import type { Target } from './probe/target.ts';
+import { countOutcomes, wasProbed, type ShardReport } from './report.ts';
+import type { Shard } from './shards.ts';
+import { METRICS, raise } from './signals.ts';
 
-/** No probe may end later in a round than this; what is left of the 55 s is for writing. */
-const PROBING_MS = 46_000;
 /** A round that was cut off holds its shard for so long; ticks are 60 s apart. */
 export const CLAIM_MS = 57_000;
 /** A tick that comes a little early waits for the claim of the round before to end. */
 const PATIENCE_MS = 8000;
-const COMMITS_AT_ONCE = 32;
+/** Rounds come every minute; so long after the last one, some have not. */
+const MISSED_MS = 180_000;
 const MAX_DOUBTS = 500;
 
-export type RoundReport =
-  | { readonly kind: 'skipped'; readonly why: string }
-  | {
-      readonly kind: 'done';
-      readonly endpoints: number;
-      /** Endpoints that were due, but for which there was no time, or whose probe was not possible. */
-      readonly left: number;
-      readonly outcomes: Readonly<Record<string, number>>;
-      readonly changes: number;
-      /** Changes that could not be written; the next round finds them again. */
-      readonly failed: number;
-      readonly conclusion: Conclusion;
-    };
-
-/** What an instance remembers between its rounds. */
-export interface RoundMemory {
+/** What the shards of one run share. */
+export interface Run {
   readonly holder: string;
-  /** `flipsId` of the last list whose nudges are all out. */
-  published: string;
+  readonly shards: number;
+  /** By shard: `flipsId` of the last list whose nudges are all out. */
+  readonly published: Map<string, string>;
+  /** Milliseconds of the monotonic clock: no probe ends later, no write begins later. */
+  readonly probingUntil: number;
+  readonly writingUntil: number;
+  /** The targets that are reached directly; asked once for all shards. */
+  seen(): Promise<readonly Target[]>;
+  /** Ids of all endpoints that any shard has read. */
+  readonly endpoints: Set<string>;
 }
 
 interface Reading {
@@ -60,12 +56,13 @@ interface Reading {
   readonly tasks: readonly Task[];
 }
 
-const read = async (claim: RoundClaim, running: Running): Promise<Reading> => {
-  const { records, unreadable } = await running.records.probed(running.installation);
-  for (const uid of unreadable) running.log.warning('record not readable, not probed', { uid });
-  if (unreadable.length > 0) running.metrics.count('health_unreadable_records', {}, unreadable.length);
+const read = async (claim: RoundClaim, { buckets }: Shard, run: Run, running: Running): Promise<Reading> => {
+  const { log, metrics, installation } = running;
+  const { records, unreadable } = await running.records.probed(installation, buckets);
+  for (const uid of unreadable) log.warning('record not readable, not probed', { uid });
+  if (unreadable.length > 0) metrics.count(METRICS.unreadable, {}, unreadable.length);
   const all = records.map(({ record }) => record);
-  running.probing.retain(new Set(all.flatMap(publications).map(({ endpoint }) => endpoint.id)));
+  for (const { endpoint } of all.flatMap(publications)) run.endpoints.add(endpoint.id);
   return {
     stored: new Map(records.map((stored) => [stored.record.ref.uid, stored])),
     tasks: planRound(all, claim, claim.state.doubts),
@@ -74,29 +71,23 @@ const read = async (claim: RoundClaim, running: Running): Promise<Reading> => {
 
 const probeAll = (
   tasks: readonly Task[],
+  targets: readonly Target[],
+  run: Run,
   now: () => number,
   running: Running,
 ): Promise<readonly Finding[]> => {
-  const deadline = now() + PROBING_MS;
-  const { live, suspects } = running.pools;
-  return Promise.all(
-    tasks.map(async (task) => {
-      const pool = task.pool === 'live' ? live : suspects;
-      const streak = await examine(running.probing, { ...task, pool, suspects, now, deadline });
-      return findingOf(task, streak, now());
-    }),
-  );
-};
-
-const wasProbed = ({ task, streak }: Finding): boolean => streak.newest !== task.streak.newest;
-
-const countOutcomes = (findings: readonly Finding[]): Record<string, number> => {
-  const counts: Record<string, number> = {};
-  for (const { streak } of findings.filter(wasProbed)) {
-    const outcome = streak.newest?.outcome ?? 'NotProbed';
-    counts[outcome] = (counts[outcome] ?? 0) + 1;
-  }
-  return counts;
+  const { pools, probing, clock, ids } = running;
+  const { live, suspects } = pools;
+  const deadline = now() + run.probingUntil - clock.monotonic();
+  const probeOne = async (task: Task, index: number): Promise<Finding> => {
+    // Without a target in sight every proxy would look dead.
+    if (targets.length === 0) return findingOf(task, task.streak, now());
+    await pause(startAfter(index, tasks.length, run.shards, ids.fraction()));
+    const pool = task.pool === 'live' ? live : suspects;
+    const streak = await examine(probing, { ...task, pool, suspects, targets, now, deadline });
+    return findingOf(task, streak, now());
+  };
+  return Promise.all(tasks.map(probeOne));
 };
 
 /** What must not be lost with this instance: endpoints whose failures in a row are not yet enough. */
@@ -112,35 +103,6 @@ const sameState = (a: RoundState, b: RoundState): boolean =>
   a.doubts.length === 0 &&
   b.doubts.length === 0;
 
-const commitAll = async (
-  changes: ReadonlyMap<string, readonly Finding[]>,
-  { stored }: Reading,
-  now: () => number,
-  running: Running,
-): Promise<number> => {
-  const pool = makePool(COMMITS_AT_ONCE);
-  const failures = await Promise.all(
-    [...changes].map(async ([uid, findings]) => {
-      const slot = await pool.acquire();
-      try {
-        const before = stored.get(uid);
-        const streaks = findings.map(({ streak }) => streak);
-        const after = before && (await commitStreaks(running, before, streaks, now));
-        if (!after) return 0;
-        for (const { task, verdict } of findings) reportChange(running, task.ref, task.publication, verdict);
-        return 0;
-      } catch (error) {
-        // One that fails keeps no other from being written.
-        running.log.error('verdict not written', error, { uid });
-        return 1;
-      } finally {
-        slot.release();
-      }
-    }),
-  );
-  return failures.reduce<number>((sum, failed) => sum + failed, 0);
-};
-
 /** Publishes what earlier rounds may have left unpublished. Resolves with what still is. */
 const repeatNudges = async ({ state }: RoundClaim, running: Running): Promise<readonly ProxyRef[]> => {
   if (state.flips.length === 0) return [];
@@ -151,12 +113,13 @@ const repeatNudges = async ({ state }: RoundClaim, running: Running): Promise<re
 const judgeRound = async (
   findings: readonly Finding[],
   { state }: RoundClaim,
-  controlPassed: boolean,
+  targets: readonly Target[],
   { probing }: Running,
 ): Promise<Conclusion> => {
-  // The target may have gone while the round was under way.
-  const stillPasses = controlPassed && (!findings.some(turnsBad) || (await probing.control()));
-  return conclude(findings, stillPasses, state.massFailures);
+  // A target may have gone while the round was under way.
+  const still = targets.length > 0 && findings.some(turnsBad) ? await probing.seen() : targets;
+  const controlPassed = targets.length > 0 && targets.every((target) => still.includes(target));
+  return conclude(findings, controlPassed, state.massFailures);
 };
 
 const massFailuresAfter = (conclusion: Conclusion, before: number): number => {
@@ -164,28 +127,55 @@ const massFailuresAfter = (conclusion: Conclusion, before: number): number => {
   return conclusion.why === 'MassFailure' ? before + 1 : before;
 };
 
-const alert = (conclusion: Conclusion, findings: readonly Finding[], { log, metrics }: Running): void => {
+const tell = (conclusion: Conclusion, findings: readonly Finding[], shard: Shard, running: Running): void => {
+  const { log, metrics } = running;
   const result = conclusion.kind === 'conclusive' ? 'Conclusive' : conclusion.why;
-  metrics.count('health_rounds', { result });
+  metrics.count(METRICS.rounds, { result });
   if (conclusion.kind === 'conclusive') return;
-  log.warning('health round inconclusive: verdicts stay', {
-    alert: 'ProberBlind',
-    why: conclusion.why,
-    endpoints: findings.length,
-    turningBad: findings.filter(turnsBad).length,
-  });
+  const { name } = shard;
+  const fields = { shard: name, endpoints: findings.length, turningBad: findings.filter(turnsBad).length };
+  const message = 'health round inconclusive: verdicts stay';
+  if (conclusion.why === 'MassFailure') raise(running, 'MassFailure', message, fields);
+  else log.warning(message, { why: conclusion.why, ...fields });
 };
 
-const runClaimed = async (claim: RoundClaim, memory: RoundMemory, running: Running): Promise<RoundReport> => {
+const tellAge = ({ now, previousAt }: RoundClaim, { name }: Shard, running: Running): void => {
+  const ageMs = now - (previousAt ?? now);
+  if (ageMs > MISSED_MS)
+    raise(running, 'RoundsMissed', 'the round before is long ago', { shard: name, ageMs });
+};
+
+const stateAfter = (
+  claim: RoundClaim,
+  flips: readonly ProxyRef[],
+  findings: readonly Finding[],
+  conclusion: Conclusion,
+  now: number,
+  running: Running,
+): RoundState => ({
+  flips,
+  flipsId: flips.length > 0 ? running.ids.token() : '',
+  massFailures: massFailuresAfter(conclusion, claim.state.massFailures),
+  doubts: conclusion.kind === 'conclusive' ? doubtsOf(findings, now) : [],
+});
+
+/** Runs the round of a shard that was claimed. Throws `Conflict` when the shard has passed to another, and `Transient`. */
+export const runClaimed = async (
+  claim: RoundClaim,
+  shard: Shard,
+  run: Run,
+  running: Running,
+): Promise<ShardReport> => {
   const now = anchored(claim.now, running.clock);
-  const [unpublished, control, reading] = await Promise.all([
+  tellAge(claim, shard, running);
+  const [unpublished, targets, { stored, tasks }] = await Promise.all([
     repeatNudges(claim, running),
-    running.probing.control(),
-    read(claim, running),
+    run.seen(),
+    read(claim, shard, run, running),
   ]);
-  const findings = await probeAll(reading.tasks, now, running);
-  const conclusion = await judgeRound(findings, claim, control, running);
-  alert(conclusion, findings, running);
+  const findings = await probeAll(tasks, targets, run, now, running);
+  const conclusion = await judgeRound(findings, claim, targets, running);
+  tell(conclusion, findings, shard, running);
 
   const believed = conclusion.kind === 'conclusive' ? findings.filter(isChange) : [];
   const changes = Map.groupBy(believed, ({ task }) => task.ref.uid);
@@ -193,52 +183,32 @@ const runClaimed = async (claim: RoundClaim, memory: RoundMemory, running: Runni
     ...unpublished,
     ...[...changes.values()].flatMap(([first]) => (first ? [first.task.ref] : [])),
   ];
-  const next: RoundState = {
-    flips,
-    flipsId: flips.length > 0 ? running.ids.token() : '',
-    massFailures: massFailuresAfter(conclusion, claim.state.massFailures),
-    doubts: conclusion.kind === 'conclusive' ? doubtsOf(findings, now()) : [],
-  };
+  const next = stateAfter(claim, flips, findings, conclusion, now(), running);
   // Before the verdicts: a crash after this line costs a needless nudge, never a missing one.
   if (!sameState(claim.state, next)) await claim.save(next);
-  const failed = await commitAll(changes, reading, now, running);
-  if (flips.length > 0 && (await nudgeAll(running, flips)).length === 0) memory.published = next.flipsId;
+  const failed = await commitAll(running, { changes, stored, now, until: run.writingUntil });
+  if (flips.length > 0 && (await nudgeAll(running, flips)).length === 0)
+    run.published.set(shard.name, next.flipsId);
 
-  const outcomes = countOutcomes(findings);
-  for (const [outcome, count] of Object.entries(outcomes))
-    running.metrics.count('health_probes', { outcome }, count);
-  const left = findings.filter((finding) => !wasProbed(finding)).length;
-  if (left > 0) running.metrics.count('health_endpoints_left', {}, left);
   return {
-    kind: 'done',
     endpoints: findings.length,
-    left,
-    outcomes,
+    left: findings.filter((finding) => !wasProbed(finding)).length,
+    outcomes: countOutcomes(findings),
     changes: changes.size,
     failed,
     conclusion,
   };
 };
 
-const claimShard = async (
-  memory: RoundMemory,
-  { rounds, installation }: Running,
+/** Claims a shard for one round; waits a little for a claim that is about to end. */
+export const claimShard = async (
+  { name }: Shard,
+  run: Run,
+  { rounds }: Running,
 ): Promise<RoundClaim | Held> => {
-  const claim = () => rounds.claim(`${installation}-0`, memory.holder, CLAIM_MS, memory.published);
+  const claim = () => rounds.claim(name, run.holder, CLAIM_MS, run.published.get(name) ?? '');
   const first = await claim();
   if (!isHeld(first) || first.heldUntil - first.now > PATIENCE_MS) return first;
   await pause(first.heldUntil - first.now);
   return claim();
-};
-
-/** Runs a round, unless another one is under way. Throws `Transient` when Firestore is away. */
-export const runRound = async (memory: RoundMemory, running: Running): Promise<RoundReport> => {
-  const claim = await claimShard(memory, running);
-  if (isHeld(claim)) return { kind: 'skipped', why: 'another round holds the shard' };
-  try {
-    return await runClaimed(claim, memory, running);
-  } catch (error) {
-    if (!hasCode(error, 'Conflict')) throw error;
-    return { kind: 'skipped', why: 'the shard passed to another round' };
-  }
 };

@@ -7,7 +7,14 @@ export const CALL_DEADLINE_MS = 10_000;
 /** For a query that reads a whole fleet. */
 export const SCAN_DEADLINE_MS = 20_000;
 
-/** Throws `Transient` after `ms`; the call itself goes on, so a write may still be stored. */
+/** A call that did not answer in time. Many in a row mean that the channel hangs, which no retry mends. */
+export class DeadlineExceeded extends SystemError {
+  constructor(message: string) {
+    super('Transient', message);
+  }
+}
+
+/** Throws `DeadlineExceeded` (`Transient`) after `ms`; the call itself goes on, so a write may still be stored. */
 export const withDeadline = async <T>(
   what: string,
   call: () => Promise<T>,
@@ -15,7 +22,7 @@ export const withDeadline = async <T>(
 ): Promise<T> => {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => reject(new SystemError('Transient', `Firestore: ${what} took longer than ${ms} ms`)),
+    () => reject(new DeadlineExceeded(`Firestore: ${what} took longer than ${ms} ms`)),
     ms,
   );
   try {

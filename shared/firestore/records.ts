@@ -14,6 +14,7 @@ import {
 import { SystemError } from '#shared/app/errors.ts';
 import { gateOf } from '#shared/domain/gate.ts';
 import { publications, type ProxyRecord } from '#shared/domain/record.ts';
+import { bucketOf, type BucketRange } from '#shared/domain/shard.ts';
 
 import { firestoreCall } from './client.ts';
 import { SCAN_DEADLINE_MS } from './deadline.ts';
@@ -37,6 +38,7 @@ const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
   gone: record.gone,
   installation: record.installation,
   probed: publications(record).length > 0,
+  bucket: bucketOf(record.ref.uid),
   wakeAt: record.wakeAt ?? null,
   changedAt: FieldValue.serverTimestamp(),
 });
@@ -71,6 +73,11 @@ const select = async (what: string, query: Query): Promise<Selection> => {
     else unreadable.push(snapshot.id);
   }
   return { records, unreadable, readTime: readTime.toMillis() };
+};
+
+const published = (proxies: Query, installation: string, buckets?: BucketRange): Query => {
+  const all = proxies.where('installation', '==', installation).where('probed', '==', true);
+  return buckets ? all.where('bucket', '>=', buckets.from).where('bucket', '<', buckets.to) : all;
 };
 
 export type RecordStore = ReturnType<typeof recordStore>;
@@ -126,12 +133,9 @@ export const recordStore = (db: Firestore) => {
           .where('wakeAt', '<=', now),
       ),
 
-    /** Every record of this installation that has a published endpoint. */
-    probed: (installation: string): Promise<Selection> =>
-      select(
-        'query published records',
-        proxies.where('installation', '==', installation).where('probed', '==', true),
-      ),
+    /** Every record of this installation that has a published endpoint, of some buckets or of all. */
+    probed: (installation: string, buckets?: BucketRange): Promise<Selection> =>
+      select('query published records', published(proxies, installation, buckets)),
 
     /** Records of this installation that were written after `time` (server milliseconds), tombstones included. */
     changedSince: (installation: string, time: number): Promise<Selection> =>

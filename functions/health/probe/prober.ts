@@ -23,6 +23,8 @@ export interface ProbeReply {
   readonly exitAddress?: string;
   /** For logs; without credentials. */
   readonly detail?: string;
+  /** The target at which it failed. */
+  readonly failed?: Target;
 }
 
 export interface Prober {
@@ -133,17 +135,20 @@ const fetchTarget = async (
 
 export const makeProber = (context: SecureContext, nonces: { token(): string }): Prober => ({
   async probe(via, targets, budgetMs) {
+    let failed = targets[0];
     try {
       const exitAddress = await withinBudget(budgetMs, async (budget) => {
         let seen: string | undefined;
         for (const target of targets) {
+          failed = target;
           seen = (await fetchTarget(budget, via, target, nonces.token(), context)) ?? seen;
         }
         return seen;
       });
       return { outcome: 'Ok', ...(exitAddress === undefined ? {} : { exitAddress }) };
     } catch (error) {
-      if (error instanceof ProbeFailure) return { outcome: error.outcome, detail: error.message };
+      if (error instanceof ProbeFailure)
+        return { outcome: error.outcome, detail: error.message, ...(failed ? { failed } : {}) };
       // Not what any peer can cause: it must not count against a proxy.
       return { outcome: 'NotProbed', detail: error instanceof Error ? error.message : 'unknown' };
     }
