@@ -42,6 +42,8 @@ locals {
     due    = { collection = "proxies", fields = ["installation", "gone", "wakeAt"] }
     probed = { collection = "proxies", fields = ["installation", "probed"] }
     shard  = { collection = "proxies", fields = ["installation", "probed", "bucket"] }
+    replacing = { collection = "proxies", fields = ["installation", "replacing"] }
+    managed = { collection = "proxies", fields = ["installation", "gone", "managed"] }
     free   = { collection = "leases", fields = ["gate.open", "freeAt"] }
   }
 }

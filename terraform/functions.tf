@@ -30,6 +30,7 @@ locals {
   environment = {
     provision = merge(local.common, local.namespaces, local.databases, local.topics, local.cluster, local.machines, {
       ALLOW_PRIVATE_ENDPOINTS = tostring(var.allow_private_endpoints)
+      MAX_REPLACING_PERCENT   = tostring(var.max_replacing_percent)
     })
     health = merge(local.common, local.databases, local.changes, {
       PROBE_TARGET_URL        = module.echo.uri

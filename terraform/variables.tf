@@ -135,6 +135,18 @@ variable "providers_enabled" {
   }
 }
 
+variable "max_replacing_percent" {
+  description = "How much of the fleet may be replaced at once, in percent; one Proxy at the least. A Proxy whose new machine never gets healthy keeps its place, so that a bad template stops by itself."
+  type        = number
+  default     = 25
+  nullable    = false
+
+  validation {
+    condition     = floor(var.max_replacing_percent) == var.max_replacing_percent && var.max_replacing_percent >= 1 && var.max_replacing_percent <= 100
+    error_message = "max_replacing_percent must be a whole number from 1 to 100."
+  }
+}
+
 variable "allow_private_endpoints" {
   description = "Whether External Proxies may have loopback, link-local or private addresses."
   type        = bool

@@ -18,6 +18,8 @@ export const configSchema = z.object({
   CLUSTER_ENDPOINT: fields.url.optional(),
   ...providerFields,
   ALLOW_PRIVATE_ENDPOINTS: fields.flag.default(false),
+  /** How much of the fleet may be replaced at once; one Proxy at the least. */
+  MAX_REPLACING_PERCENT: fields.count(1, 100).default(25),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -22,7 +22,8 @@ import {
   type Seen,
   type Wanted,
 } from './machine-scene.ts';
-import type { Next, Observation, Outcome, Plan, Step } from './plan.ts';
+import type { Next, Observation, Outcome, Plan, ProxyFacts, Step } from './plan.ts';
+import { withoutIdlePlace } from './queue.ts';
 import * as running from './running-checks.ts';
 import { eventsOf, statusOf } from './status.ts';
 import { bothNext, tidy, type Tidied } from './tidy.ts';
@@ -54,6 +55,7 @@ const ENDPOINT: readonly Check<Scene>[] = [
 
 /** Before there is an intent that fits the spec. */
 const INTENT: readonly Check<Resolved>[] = [
+  machine.isToWaitFirst,
   machine.oldOneServesStill,
   machine.oldOneIsLeaving,
   machine.nothingIsIntended,
@@ -67,6 +69,8 @@ const MACHINE: readonly Check<Wanted>[] = [
   machine.nameIsBlocked,
   machine.refusalIsFresh,
   machine.zonesAreExhausted,
+  machine.lossesAreMany,
+  machine.isToWaitAfterAll,
   machine.isToBeCreated,
 ];
 
@@ -112,15 +116,19 @@ const beside = (tidied: Tidied, outcome: Outcome): Outcome => {
   };
 };
 
-const isManaged: Rule = (observation, now) => {
-  const { proxy } = observation;
-  if (!proxy?.desired.machine) return undefined;
+const ofManaged = (observation: Observation, proxy: ProxyFacts, now: number): Outcome | undefined => {
   const scene = sceneOf(observation, proxy, now);
   const found = first(ENDPOINT, scene);
   const known = resolved(scene);
   if (found || !known) return found;
   const tidied = tidy(scene.record, observation, now, (intent) => intent.name === scene.wanted?.name);
   return beside(tidied, ofMachine(withRecord(known, tidied.record)));
+};
+
+const isManaged: Rule = (observation, now) => {
+  const { proxy } = observation;
+  const outcome = proxy?.desired.machine && ofManaged(observation, proxy, now);
+  return outcome && withoutIdlePlace(outcome);
 };
 
 /** The life of a Proxy, in the order in which it must be asked. */

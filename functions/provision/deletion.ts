@@ -5,7 +5,14 @@ import type { ProxyRecord } from '#shared/domain/record.ts';
 
 import { noted } from './machines.ts';
 import type { Observation, Outcome, ProxyFacts, Refusal, Step } from './plan.ts';
-import { drainServing, synced, tombstone, withoutCandidate, withoutDead } from './publishing.ts';
+import {
+  drainServing,
+  synced,
+  tombstone,
+  withoutCandidate,
+  withoutDead,
+  withoutPlace,
+} from './publishing.ts';
 import { tidy, type Tidied } from './tidy.ts';
 
 /** While a provider cannot be asked, this long between two tries. */
@@ -94,7 +101,7 @@ const wasProvisioned = (
   stored: ProxyRecord,
   now: number,
 ): Outcome => {
-  const start = noted(synced(observation, facts), observation, now);
+  const start = noted(withoutPlace(synced(observation, facts)), observation, now);
   const withdrawn = withoutDead(withoutCandidate(drainServing(start, now)), observation);
   if (stored.serving || stored.candidate || !stored.deleting)
     return { because: 'deletionBegins', record: withdrawn, next: { again: true } };

@@ -12,12 +12,21 @@ import {
   type Wanted,
 } from './machine-scene.ts';
 import { createOperation, openZone } from './machines.ts';
-import { changeIntent, drainServing, withIntent } from './publishing.ts';
+import { changeIntent, drainServing, withIntent, withoutPlace } from './publishing.ts';
+import { waitsForItsTurn } from './queue.ts';
 import { WATCH_MS } from './tidy.ts';
 
 const BLOCKED_MS = 300_000;
 
 const isRecreate = ({ facts }: Resolved): boolean => facts.desired.strategy === 'Recreate';
+
+/** Nothing is asked for, and with Recreate nothing is taken away, before its turn has come. */
+export const isToWaitFirst: Check<Resolved> = (scene) =>
+  scene.wanted && !isRecreate(scene) ? undefined : waitsForItsTurn(scene);
+
+/** A place that was given up after a refusal is needed again for the next try. */
+export const isToWaitAfterAll: Check<Wanted> = (scene) =>
+  scene.place.mine.length > 0 ? undefined : waitsForItsTurn(scene);
 
 /** Recreate: what serves drains before anything new is asked for. */
 export const oldOneServesStill: Check<Resolved> = (scene) =>
@@ -89,7 +98,9 @@ export const isBeingCreated: Check<Wanted> = (scene) => {
 export const machineVanished: Check<Wanted> = (scene) => {
   const { wanted, place, record } = scene;
   if (place.mine.length > 0 || wanted.instanceId === undefined) return undefined;
-  if (place.gone) return startAfresh(scene, 'machineVanished', true);
+  const reason = 'MachineGone';
+  const message = `Machine ${wanted.name} was lost: it does not exist any more, and nobody here deleted it.`;
+  if (place.gone) return startAfresh(scene, { because: 'machineVanished', proven: true, reason, message });
   return {
     because: 'machineVanished',
     record,
@@ -106,7 +117,9 @@ export const nameIsBlocked: Check<Wanted> = (scene) => {
       kind === 'create' && machine === wanted.name && behaviour === 'Conflict',
   );
   if (!refused || place.mine.length > 0) return undefined;
-  if (place.gone) return startAfresh(scene, 'nameIsBlocked', true);
+  const reason = 'MachineGone';
+  const message = `The name ${wanted.name} is taken by something that another machine left behind, such as a disk.`;
+  if (place.gone) return startAfresh(scene, { because: 'nameIsBlocked', proven: true, reason, message });
   return {
     because: 'nameIsBlocked',
     record,
@@ -144,7 +157,7 @@ export const refusalIsFresh: Check<Wanted> = (scene) => {
   if (!failure || place.mine.length > 0 || failure.retryAt <= now) return undefined;
   return {
     because: 'refusalIsFresh',
-    record,
+    record: needsAPerson(failure) && isReplacing(scene) ? withoutPlace(record) : record,
     provisioned: refusedFinding(failure),
     stalled: needsAPerson(failure),
     blocked: isReplacing(scene),
@@ -169,6 +182,26 @@ export const zonesAreExhausted: Check<Wanted> = (scene) => {
     },
     blocked: isReplacing(scene),
     wake: { at: soonest, reason: 'CapacityUnavailable' },
+    next: {},
+  };
+};
+
+/** Machine after machine was lost: the next one waits. */
+export const lossesAreMany: Check<Wanted> = (scene) => {
+  const { wanted, place, record, now } = scene;
+  const { insteadOf } = wanted;
+  if (!insteadOf || place.mine.length > 0 || insteadOf.notBefore <= now) return undefined;
+  const at = new Date(insteadOf.notBefore).toISOString().replace(/\.\d{3}Z$/, 'Z');
+  return {
+    because: 'lossesAreMany',
+    record,
+    provisioned: {
+      status: 'False',
+      reason: insteadOf.reason,
+      message: `${insteadOf.message} It was the ${insteadOf.count}. in a row; the next machine is asked for at ${at}.`,
+    },
+    blocked: isReplacing(scene),
+    wake: { at: insteadOf.notBefore, reason: insteadOf.reason },
     next: {},
   };
 };

@@ -2,11 +2,11 @@
 
 import type { Finding } from '#shared/domain/conditions.ts';
 import type { Machine } from '#shared/domain/machine.ts';
-import type { MachineIntent, ProxyRecord } from '#shared/domain/record.ts';
+import type { Loss, MachineIntent, ProxyRecord } from '#shared/domain/record.ts';
 
-import { locate, noted, preferred, type Place } from './machines.ts';
+import { locate, noted, openZone, preferred, type Place } from './machines.ts';
 import type { Inputs, Observation, Outcome, ProxyFacts } from './plan.ts';
-import { synced, withIntent, withoutIntent } from './publishing.ts';
+import { synced, withIntent, withoutIntent, withoutPlace } from './publishing.ts';
 
 export interface Scene {
   readonly observation: Observation;
@@ -55,9 +55,17 @@ const wantedIn = (record: ProxyRecord, inputs: Inputs | undefined): MachineInten
 
 export const withRecord = <S extends Scene>(scene: S, record: ProxyRecord): S => ({ ...scene, record });
 
+/** The new machine serves well, or the spec has come back to the one that does: the next may have its turn. */
+const withoutUsedPlace = (record: ProxyRecord, wanted: MachineIntent | undefined): ProxyRecord => {
+  const { serving } = record;
+  const isDone = serving?.machine === wanted?.name && serving?.verdict.state === 'Healthy';
+  return record.replacement && isDone ? withoutPlace(record) : record;
+};
+
 export const sceneOf = (observation: Observation, facts: ProxyFacts, now: number): Scene => {
-  const record = noted(synced(observation, facts), observation, now);
-  const wanted = wantedIn(record, observation.inputs);
+  const known = noted(synced(observation, facts), observation, now);
+  const wanted = wantedIn(known, observation.inputs);
+  const record = withoutUsedPlace(known, wanted);
   return { observation, facts, record, now, ...(wanted ? { wanted } : {}) };
 };
 
@@ -86,19 +94,48 @@ export const progress = (
   scene: Scene,
   reason: 'Creating' | 'WaitingForAddress' | 'Restarting' | 'MachineGone' | 'MachineStopped',
   message: string,
-): Finding<'Provisioned'> => ({
-  status: 'False',
-  reason: isReplacing(scene) ? 'Replacing' : reason,
-  message,
-});
+): Finding<'Provisioned'> => {
+  const lost = scene.wanted?.insteadOf;
+  const told = lost ? `${lost.message} ${message}` : message;
+  return {
+    status: 'False',
+    reason: isReplacing(scene) ? 'Replacing' : (lost?.reason ?? reason),
+    message: told,
+  };
+};
+
+/** Why a machine is given up, and whether it is certain that nothing is left of it. */
+export interface Farewell extends Pick<Loss, 'reason' | 'message'> {
+  readonly because: string;
+  readonly proven: boolean;
+}
+
+/** A machine that lasted so long says nothing about the next one. */
+const LASTED_MS = 900_000;
+const LOSS_BASE_MS = 10_000;
+const LOSS_CAP_MS = 600_000;
+
+/** The first loss is made good at once, the next ones ever later: what cannot last is not made over and over. */
+const lossOf = ({ wanted, observation, now }: Wanted, { reason, message }: Farewell): Loss => {
+  const { insteadOf, askedAt = now } = wanted;
+  const lasted = now - Math.max(askedAt, insteadOf?.notBefore ?? 0) >= LASTED_MS;
+  const count = lasted ? 1 : (insteadOf?.count ?? 0) + 1;
+  const wait = count === 1 ? 0 : Math.min(LOSS_CAP_MS, LOSS_BASE_MS * 2 ** (count - 2));
+  return { reason, message, count, notBefore: now + Math.round(wait * (0.75 + observation.jitter / 4)) };
+};
 
 /** Another machine in place of the wanted one, under a new name. The old one is cleared away as any unwanted machine is. */
-export const startAfresh = (scene: Wanted, because: string, proven: boolean): Outcome => {
+export const startAfresh = (scene: Wanted, farewell: Farewell): Outcome => {
+  const { because, proven } = farewell;
   const { record, wanted, facts, now } = scene;
-  const zone = facts.desired.zones.find((each) => (wanted.exhausted?.[each] ?? 0) <= now);
+  const zone = openZone(facts.desired.zones, wanted, now);
   const { exhausted, failure } = wanted;
   const left = proven ? withoutIntent(record, wanted.name) : record;
-  const more = { ...(exhausted ? { exhausted } : {}), ...(failure ? { failure } : {}) };
+  const more = {
+    ...(exhausted ? { exhausted } : {}),
+    ...(failure ? { failure } : {}),
+    insteadOf: lossOf(scene, farewell),
+  };
   return {
     because,
     record: withIntent(left, wanted.hash, zone ?? facts.desired.zones[0] ?? '', now, more),

@@ -95,6 +95,7 @@ const failureOf = (
     message: refusal.message,
     count,
     retryAt: now + Math.round(wait * (0.75 + jitter / 4)),
+    ...(refusal.zones ? { zones: refusal.zones } : {}),
   };
 };
 
@@ -155,9 +156,12 @@ export const noted = (record: ProxyRecord, observation: Observation, now: number
   }),
 });
 
-/** The first zone, in order of preference, that has not refused lately. */
+/** The first zone, in order of preference, that has not refused lately; one that the provider itself has named comes before. */
 export const openZone = (
   zones: readonly string[],
-  intent: Pick<MachineIntent, 'exhausted'>,
+  intent: Pick<MachineIntent, 'exhausted' | 'failure'>,
   now: number,
-): string | undefined => zones.find((zone) => (intent.exhausted?.[zone] ?? 0) <= now);
+): string | undefined => {
+  const open = zones.filter((zone) => (intent.exhausted?.[zone] ?? 0) <= now);
+  return open.find((zone) => intent.failure?.zones?.includes(zone)) ?? open[0];
+};

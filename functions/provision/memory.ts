@@ -44,6 +44,6 @@ export const noteResult = (memory: Memory, pending: PendingOperation, result: Op
   memory.pending.delete(name);
   memory.ended.add(name);
   if (result.kind !== 'failed') return;
-  const { behaviour, code, message } = result;
-  noteRefusal(memory, { kind: pending.kind, machine: pending.machine, zone, behaviour, code, message });
+  const { kind: _failed, ...refusal } = result;
+  noteRefusal(memory, { kind: pending.kind, machine: pending.machine, zone, ...refusal });
 };

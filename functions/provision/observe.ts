@@ -8,6 +8,7 @@ import { labelsHash } from '#shared/domain/observed.ts';
 import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
 import type { LeaseCounts } from '#shared/firestore/lease-counts.ts';
 import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
+import type { Queue } from '#shared/firestore/replacements.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 
 import { desiredOf } from './desire.ts';
@@ -20,6 +21,8 @@ export interface Sources {
   readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
   readonly records: Pick<RecordStore, 'read'>;
   readonly leaseCounts: (uid: string) => Promise<LeaseCounts>;
+  readonly queue: (installation: string, at: number) => Promise<Queue>;
+  readonly maxReplacingPercent: number;
   readonly providers: Readonly<Partial<Record<ProviderName, MachineProvider>>>;
   readonly installation: string;
   readonly allowPrivateEndpoints: boolean;
@@ -92,6 +95,14 @@ const readInputs = async ({ proxy, facts }: Subject, cluster: Sources['cluster']
 const readDrains = async ({ stored }: Subject, { leaseCounts }: Sources): Promise<LeaseCounts> =>
   stored && stored.record.draining.length > 0 ? leaseCounts(stored.record.ref.uid) : {};
 
+/** Where this Proxy stands among those that want another machine; nobody asks who does not wait. */
+const readTurn = async ({ stored }: Subject, sources: Sources): Promise<Pick<Observation, 'turn'>> => {
+  const { replacement } = stored?.record ?? {};
+  if (!replacement || replacement.granted) return {};
+  const queue = await sources.queue(sources.installation, replacement.at);
+  return { turn: { ...queue, percent: sources.maxReplacingPercent } };
+};
+
 const remembered = (memory: Memory): Pick<Observation, 'pending' | 'ended' | 'refusals' | 'deletesSent'> => ({
   pending: [...memory.pending.values()],
   ended: [...memory.ended],
@@ -104,10 +115,11 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
   const { installation, allowPrivateEndpoints, clock, ids } = sources;
   const subject = await subjectOf(sources, ref);
   const { facts, ...inHand } = subject;
-  const [resolved, fleet, leases] = await Promise.all([
+  const [resolved, fleet, leases, turn] = await Promise.all([
     readInputs(subject, sources.cluster),
     readFleet(subject, memory, clock),
     readDrains(subject, sources),
+    readTurn(subject, sources),
   ]);
   const observation: Observation = {
     ref,
@@ -119,6 +131,7 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
     fleet,
     ...remembered(memory),
     leases,
+    ...turn,
     freshId: ids.token(),
     jitter: ids.fraction(),
   };

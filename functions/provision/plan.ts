@@ -95,8 +95,18 @@ export interface Refusal {
   readonly behaviour: FailureBehaviour | 'Unauthorised';
   readonly code: string;
   readonly message: string;
+  /** Zones that the provider named as having what this one lacks. */
+  readonly zones?: readonly string[];
   /** It was the first create call ever in this zone, and was refused outright: nothing can be there. */
   readonly leftNothing?: boolean;
+}
+
+/** The queue of replacements before this one, and the share of the fleet that may be replaced at once. */
+export interface Turn {
+  readonly ahead: number;
+  readonly fleet: number;
+  readonly percent: number;
+  readonly oldest?: string;
 }
 
 export interface Observation {
@@ -118,6 +128,8 @@ export interface Observation {
   readonly deletesSent: Readonly<Record<string, number>>;
   /** Live leases by endpoint id; `lastExpiry` in milliseconds. Read while something drains. */
   readonly leases: Readonly<Record<string, { readonly count: number; readonly lastExpiry: number }>>;
+  /** Read while a replacement waits for its turn. */
+  readonly turn?: Turn;
   /** An unused endpoint id. */
   readonly freshId: string;
   /** Uniform in [0, 1), to spread retries. */

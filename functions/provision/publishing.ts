@@ -46,6 +46,11 @@ export const withoutCandidate = (record: ProxyRecord): ProxyRecord => {
   return rest;
 };
 
+export const withoutPlace = (record: ProxyRecord): ProxyRecord => {
+  const { replacement: _left, ...rest } = record;
+  return rest;
+};
+
 export const withServing = (record: ProxyRecord, serving: Publication): ProxyRecord => ({
   ...record,
   serving,
@@ -78,6 +83,7 @@ export const tombstone = (record: ProxyRecord): ProxyRecord => {
     serving: _serving,
     candidate: _candidate,
     credentials: _credentials,
+    replacement: _replacement,
     wakeAt: _wakeAt,
     wakeReason: _wakeReason,
     ...rest
@@ -121,7 +127,7 @@ export const withIntent = (
   hash: string,
   zone: string,
   now: number,
-  more: Pick<MachineIntent, 'exhausted' | 'failure'> = {},
+  more: Pick<MachineIntent, 'exhausted' | 'failure' | 'insteadOf'> = {},
 ): ProxyRecord => {
   const incarnation = record.incarnation + 1;
   const name = machineName(record.installation, record.ref.uid, hash, incarnation);

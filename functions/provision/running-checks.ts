@@ -15,10 +15,16 @@ const started = (scene: Seen, why: string): ReturnType<Check<Seen>> => {
   const running = observation.pending.find(
     ({ kind, machine: name }) => kind === 'start' && name === machine.name,
   );
-  const refused = observation.refusals.some(
+  const refused = observation.refusals.find(
     ({ kind, machine: name }) => kind === 'start' && name === machine.name,
   );
-  if (refused) return startAfresh(scene, 'cannotBeRestarted', false);
+  if (refused)
+    return startAfresh(scene, {
+      because: 'cannotBeRestarted',
+      proven: false,
+      reason: 'MachineStopped',
+      message: `Machine ${machine.name} had stopped and could not be started again (${refused.code}: ${refused.message}).`,
+    });
   return {
     because: 'isRestarted',
     record,
@@ -34,15 +40,27 @@ export const isStopped: Check<Seen> = (scene) => {
   if (machine.state !== 'stopped') return undefined;
   const detail = machine.detail ? ` (${machine.detail})` : '';
   if (facts.desired.machine?.gcp?.provisioningModel === 'Spot')
-    return startAfresh(scene, 'spotMachineWasTaken', false);
+    return startAfresh(scene, {
+      because: 'spotMachineWasTaken',
+      proven: false,
+      reason: 'MachineStopped',
+      message: `Spot machine ${machine.name} was stopped${detail}, as the provider may do at any time; another one is made.`,
+    });
   return started(scene, `Machine ${machine.name} had stopped${detail} and is started again.`);
 };
 
 /** Suspended or failed machines do not come back by themselves. */
-export const isBroken: Check<Seen> = (scene) =>
-  scene.machine.state === 'suspended' || scene.machine.state === 'failed'
-    ? startAfresh(scene, `machineIs${scene.machine.state === 'failed' ? 'Failed' : 'Suspended'}`, false)
-    : undefined;
+export const isBroken: Check<Seen> = (scene) => {
+  const { name, state, detail } = scene.machine;
+  if (state !== 'suspended' && state !== 'failed') return undefined;
+  const why = detail ? ` (${detail})` : '';
+  return startAfresh(scene, {
+    because: state === 'failed' ? 'machineIsFailed' : 'machineIsSuspended',
+    proven: false,
+    reason: 'MachineStopped',
+    message: `Machine ${name} was ${state}${why} and is replaced.`,
+  });
+};
 
 /** On its way, one way or the other: watched. */
 export const isChanging: Check<Seen> = (scene) => {

@@ -65,8 +65,8 @@ const replacementFinding = (record: ProxyRecord, outcome: Judged): Finding<'Read
       reason: 'ReplacementBlocked',
       message: `The endpoint from before serves on. ${outcome.provisioned.message}`,
     };
-  if (outcome.provisioned.reason === 'Replacing')
-    return { status: 'False', reason: 'Replacing', message: outcome.provisioned.message };
+  const { reason, message } = outcome.provisioned;
+  if (reason === 'Replacing' || reason === 'ReplacementQueued') return { status: 'False', reason, message };
   return undefined;
 };
 

@@ -4,6 +4,7 @@ import { openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { readLeaseCounts } from '#shared/firestore/lease-counts.ts';
 import { recordStore } from '#shared/firestore/records.ts';
+import { readQueue } from '#shared/firestore/replacements.ts';
 
 import type { Config } from './config.ts';
 
@@ -16,6 +17,7 @@ export const settingsOf = (config: Config) => ({
   changesTopic: config.PROXY_CHANGES_TOPIC,
   probesTopic: config.PROXY_PROBES_TOPIC,
   allowPrivateEndpoints: config.ALLOW_PRIVATE_ENDPOINTS,
+  maxReplacingPercent: config.MAX_REPLACING_PERCENT,
   ...(config.COMPUTE_ENDPOINT === undefined ? {} : { endpoint: config.COMPUTE_ENDPOINT }),
 });
 
@@ -33,6 +35,7 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId }: Sto
     records: recordStore(db),
     credentials: credentialStore(secretDb),
     leaseCounts: (uid: string) => readLeaseCounts(db, uid),
+    queue: (installation: string, at: number) => readQueue(db, installation, at),
     close: async () => {
       await Promise.all([db.terminate(), secretDb.terminate()]);
     },

@@ -7,6 +7,7 @@ export const CONDITION_REASONS = {
     'Creating',
     'WaitingForAddress',
     'Replacing',
+    'ReplacementQueued',
     'Restarting',
     'CapacityUnavailable',
     'QuotaExceeded',
@@ -26,7 +27,16 @@ export const CONDITION_REASONS = {
     'OtherInstallation',
   ],
   Healthy: ['ProbeSucceeded', 'ProbeFailed', 'NotProbedYet', 'NoEndpoint'],
-  Ready: ['Ready', 'NotProvisioned', 'NotHealthy', 'Replacing', 'ReplacementBlocked', 'Cordoned', 'Deleting'],
+  Ready: [
+    'Ready',
+    'NotProvisioned',
+    'NotHealthy',
+    'Replacing',
+    'ReplacementQueued',
+    'ReplacementBlocked',
+    'Cordoned',
+    'Deleting',
+  ],
   Stalled: ['NeedsAttention', 'Progressing'],
 } as const;
 

@@ -13,6 +13,16 @@ export interface MachineFailure {
   /** Refusals in a row. */
   readonly count: number;
   readonly retryAt: number;
+  /** Zones that the provider named as having what this one lacks. */
+  readonly zones?: readonly string[];
+}
+
+/** A machine that did not stay. `count` losses in a row; not before `notBefore` (ms) is the next one asked for. */
+export interface Loss {
+  readonly reason: 'MachineGone' | 'MachineStopped';
+  readonly message: string;
+  readonly count: number;
+  readonly notBefore: number;
 }
 
 /**
@@ -36,6 +46,8 @@ export interface MachineIntent {
   readonly failure?: MachineFailure;
   /** Zones that refused for lack of capacity, and when they may be asked again. Milliseconds. */
   readonly exhausted?: Readonly<Record<string, number>>;
+  /** The machine that was lost before this one was made, and why. */
+  readonly insteadOf?: Loss;
 }
 
 /** An endpoint with its own verdict and, for managed ones, the machine behind it. */
@@ -78,6 +90,11 @@ export interface ProxyRecord {
   readonly incarnation: number;
   /** Ids of endpoints under which credentials are, or may be, stored; recorded before they are written. */
   readonly credentials?: readonly string[];
+  /**
+   * Its place in the queue of replacements, `at` (ms) being when it asked; `granted` once its turn has come. Kept until the new
+   * machine is healthy.
+   */
+  readonly replacement?: { readonly at: number; readonly granted: boolean };
   /** When gc must nudge `provision` at the latest; absent = converged. Milliseconds. */
   readonly wakeAt?: number;
   /** Why the record waits, for people. */

@@ -7,6 +7,7 @@ import type { Endpoint } from '#shared/domain/endpoint.ts';
 import type { HealthCheck, ProxyRef } from '#shared/domain/proxy.ts';
 import type {
   DrainingPublication,
+  Loss,
   MachineFailure,
   MachineIntent,
   ProxyRecord,
@@ -62,6 +63,14 @@ const machineFailure: z.ZodType<MachineFailure> = z.object({
   message: z.string(),
   count: z.number(),
   retryAt: z.number(),
+  zones: z.array(z.string()).exactOptional(),
+});
+
+const loss: z.ZodType<Loss> = z.object({
+  reason: z.enum(['MachineGone', 'MachineStopped']),
+  message: z.string(),
+  count: z.number(),
+  notBefore: z.number(),
 });
 
 const machineIntent: z.ZodType<MachineIntent> = z.object({
@@ -75,6 +84,7 @@ const machineIntent: z.ZodType<MachineIntent> = z.object({
   askedAt: z.number().exactOptional(),
   failure: machineFailure.exactOptional(),
   exhausted: z.record(z.string(), z.number()).exactOptional(),
+  insteadOf: loss.exactOptional(),
 });
 
 const healthCheck: z.ZodType<HealthCheck> = z.object({
@@ -102,6 +112,7 @@ export const recordSchema: z.ZodType<ProxyRecord> = z.object({
   machines: z.array(machineIntent),
   incarnation: z.number(),
   credentials: z.array(z.string()).exactOptional(),
+  replacement: z.object({ at: z.number(), granted: z.boolean() }).exactOptional(),
   wakeAt: z.number().exactOptional(),
   wakeReason: z.string().exactOptional(),
   gone: z.boolean(),

@@ -39,6 +39,8 @@ const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
   installation: record.installation,
   probed: publications(record).length > 0,
   bucket: bucketOf(record.ref.uid),
+  managed: record.provider !== 'External',
+  replacing: record.replacement?.at ?? null,
   wakeAt: record.wakeAt ?? null,
   changedAt: FieldValue.serverTimestamp(),
 });

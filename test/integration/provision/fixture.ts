@@ -114,6 +114,8 @@ const openParts = async (namespace: string, compute: Provision['compute'], lines
     installation: 'prod',
     namespaces: [namespace],
     allowPrivateEndpoints: false,
+    // Proxies that tests leave behind hold up no others.
+    maxReplacingPercent: 100,
     clock,
     ids,
     log,

@@ -229,7 +229,7 @@ export const external = (change: Partial<Observation> = {}): Observation => {
   };
 };
 
-/** A Proxy whose spec was edited: the old machine serves. `more` are further machines. */
+/** A Proxy whose spec was edited and whose turn has come: the old machine serves. `more` are further machines. */
 export const edited = (
   record: Partial<ProxyRecord> = {},
   change: Partial<Observation> = {},
@@ -240,6 +240,7 @@ export const edited = (
       machines: [oldIntent()],
       serving: aPublication(oldIntent()),
       generation: 2,
+      replacement: { at: NOW - 60_000, granted: true },
       ...record,
     }),
     fleet: seen(aMachine(oldIntent()), ...more),

@@ -12,7 +12,14 @@ import {
   type Arbitrary,
 } from 'fast-check';
 
-import type { Fleet, Inputs, Observation, Refusal, Sighting } from '../../../functions/provision/plan.ts';
+import type {
+  Fleet,
+  Inputs,
+  Observation,
+  Refusal,
+  Sighting,
+  Turn,
+} from '../../../functions/provision/plan.ts';
 import type { Desired } from '#shared/domain/desired.ts';
 import type { Machine } from '#shared/domain/machine.ts';
 import type { DrainingPublication, MachineIntent, ProxyRecord, Publication } from '#shared/domain/record.ts';
@@ -119,6 +126,11 @@ const parts = {
   serving: option(constantFrom(...INTENTS), { nil: undefined }),
   candidate: option(constantFrom(...INTENTS), { nil: undefined }),
   draining: subarray([...INTENTS]),
+  replacement: constantFrom(
+    undefined,
+    { at: NOW - 60_000, granted: false },
+    { at: NOW - 60_000, granted: true },
+  ),
   verdict: constantFrom(...verdicts),
 };
 
@@ -129,8 +141,10 @@ const recordOf = (
   serving: Publication | undefined,
   candidate: Publication | undefined,
   draining: readonly DrainingPublication[],
+  replacement: ProxyRecord['replacement'],
 ): ProxyRecord => {
-  const bare = aRecord({ machines: known, deleting, draining });
+  const place = replacement ? { replacement } : {};
+  const bare = aRecord({ machines: known, deleting, draining, ...place });
   const served = serving ? { ...bare, serving } : bare;
   return candidate ? { ...served, candidate } : served;
 };
@@ -141,6 +155,7 @@ const stored: Arbitrary<ProxyRecord> = record({ ...parts, machines, deleting: bo
     published(drawn.serving, drawn.verdict),
     published(drawn.candidate, drawn.verdict),
     drawn.draining.map((each) => Object.assign(aPublication(each), { until: NOW + 60_000 })),
+    drawn.replacement,
   ),
 );
 
@@ -183,6 +198,7 @@ interface World extends Pick<Observation, 'fleet' | 'refusals'> {
   readonly inputs: Inputs;
   readonly stored?: ProxyRecord | undefined;
   readonly desired: Desired;
+  readonly turn: Turn;
   readonly isThere: boolean;
   readonly deleting: boolean;
   readonly hasFinalizer: boolean;
@@ -190,7 +206,17 @@ interface World extends Pick<Observation, 'fleet' | 'refusals'> {
 
 const observe = (drawn: World): Observation => {
   const { fleet: machinesThere, inputs: given, refusals, deleting, hasFinalizer } = drawn;
-  const { proxy: _p, record: _r, ...base } = converged({ fleet: machinesThere, inputs: given, refusals });
+  const { turn } = drawn;
+  const {
+    proxy: _p,
+    record: _r,
+    ...base
+  } = converged({
+    fleet: machinesThere,
+    inputs: given,
+    refusals,
+    turn,
+  });
   const proxy = facts({ deleting, hasFinalizer, desired: drawn.desired });
   const there: Observation = drawn.isThere ? { ...base, proxy } : base;
   return drawn.stored ? { ...there, record: drawn.stored } : there;
@@ -201,6 +227,7 @@ export const observation: Arbitrary<Observation> = record({
   fleet,
   inputs: someInputs,
   desired,
+  turn: record({ ahead: integer({ min: 0, max: 3 }), fleet: constant(8), percent: constant(25) }),
   isThere: integer({ min: 0, max: 9 }).map((n) => n > 0),
   deleting: boolean(),
   hasFinalizer: integer({ min: 0, max: 9 }).map((n) => n > 0),

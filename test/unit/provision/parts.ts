@@ -16,6 +16,8 @@ export const partsOf = (world: World): Parts => ({
         .filter(([, expiry]) => expiry > world.now)
         .map(([id, lastExpiry]) => [id, { count: 1, lastExpiry }]),
     ),
+  queue: async () => world.queue,
+  maxReplacingPercent: 25,
   credentials: {
     create: (id, value) =>
       effect(world, 'storeCredentials', () => {

@@ -163,7 +163,7 @@ describe('edits during a replacement', () => {
     const back = inputs({ hash: OLD_HASH });
     const plan = planOf(edited({ machines, candidate: candidate('Healthy') }, { inputs: back }, [NEW]));
     expect(writtenBy(plan)).not.toHaveProperty('candidate');
-    const next = planOf(edited({ ...writtenBy(plan) }, { inputs: back }, [NEW]));
+    const next = planOf(edited({}, { record: writtenBy(plan) ?? never(), inputs: back }, [NEW]));
     expect(stepOf(next, 'deleteMachine')?.machine).toEqual(NEW);
     expect(kinds(next)).not.toContain('createMachine');
     expect(writtenBy(next)).toBeUndefined();

@@ -4,6 +4,7 @@ import type { ErrorCode } from '#shared/app/errors.ts';
 import type { Machine, OperationResult } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
+import type { Queue } from '#shared/firestore/replacements.ts';
 import type { ProxyObject, SecretReading } from '#shared/kubernetes/cluster.ts';
 
 export const UID = '12345678-1234-4123-8123-123456789abc';
@@ -56,6 +57,8 @@ export interface World {
   readonly faults: Fault[];
   readonly calls: string[];
   readonly probes: number[];
+  /** Who else wants another machine. */
+  queue: Queue;
   /** What must never happen and did. */
   readonly violations: string[];
   counter: number;
@@ -84,6 +87,7 @@ export const newWorld = (spec: Spec = gcpSpec()): World => ({
   faults: [],
   calls: [],
   probes: [],
+  queue: { ahead: 0, fleet: 4 },
   violations: [],
   counter: 0,
 });
