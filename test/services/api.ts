@@ -24,6 +24,8 @@ export interface ApiCall {
   readonly body?: unknown;
   /** Default `application/json`; a PATCH has to say what kind of patch it is. */
   readonly contentType?: string;
+  /** Default: whatever the server likes, which is JSON. */
+  readonly accept?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -39,6 +41,7 @@ const parsed = (text: string): unknown => {
 /** One call; rejects only when there is no answer. */
 export const callApi = (api: ApiAddress, path: string, call: ApiCall = {}): Promise<ApiAnswer> =>
   new Promise((resolve, reject) => {
+    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
     const sent = request(
       new URL(path, api.server),
       {
@@ -47,6 +50,9 @@ export const callApi = (api: ApiAddress, path: string, call: ApiCall = {}): Prom
         headers: {
           authorization: `Bearer ${api.token}`,
           'content-type': call.contentType ?? 'application/json',
+          // Node sends none with a DELETE by itself, and then the body is not read.
+          ...(body ? { 'content-length': body.length } : {}),
+          ...(call.accept === undefined ? {} : { accept: call.accept }),
         },
         ...(call.signal ? { signal: call.signal } : {}),
       },
@@ -61,7 +67,7 @@ export const callApi = (api: ApiAddress, path: string, call: ApiCall = {}): Prom
       },
     );
     sent.once('error', reject);
-    sent.end(call.body === undefined ? undefined : JSON.stringify(call.body));
+    sent.end(body);
   });
 
 const manifestSchema = z.looseObject({

@@ -176,7 +176,10 @@ export const openPodProvider = (options: PodProviderOptions, connection: Connect
       return deleted ? { zone, name: `delete-${instanceId}` } : undefined;
     },
     start: () => Promise.reject(new SystemError('InvalidSpec', 'A Pod that has ended is not started again.')),
-    wait: (_, signal) => Promise.resolve({ kind: signal.aborted ? 'running' : 'succeeded' }),
+    async wait(_, signal) {
+      await Promise.resolve();
+      return { kind: signal.aborted ? 'running' : 'succeeded' };
+    },
     list,
     close: () => connection.close(),
   };
