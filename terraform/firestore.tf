@@ -36,15 +36,18 @@ locals {
     fence  = { collection = "leases", field = "fence" }
     flips  = { collection = "rounds", field = "flips" }
     doubts = { collection = "rounds", field = "doubts" }
+    view   = { collection = "views", field = "data" }
   }
 
   indexes = {
-    due    = { collection = "proxies", fields = ["installation", "gone", "wakeAt"] }
-    probed = { collection = "proxies", fields = ["installation", "probed"] }
-    shard  = { collection = "proxies", fields = ["installation", "probed", "bucket"] }
-    replacing = { collection = "proxies", fields = ["installation", "replacing"] }
-    managed = { collection = "proxies", fields = ["installation", "gone", "managed"] }
-    free   = { collection = "leases", fields = ["gate.open", "freeAt"] }
+    due         = { collection = "proxies", fields = ["installation", "gone", "wakeAt"] }
+    probed      = { collection = "proxies", fields = ["installation", "probed"] }
+    changed     = { collection = "proxies", fields = ["installation", "changedAt"] }
+    unpublished = { collection = "proxies", fields = ["installation", "gone", "probed"] }
+    shard       = { collection = "proxies", fields = ["installation", "probed", "bucket"] }
+    replacing   = { collection = "proxies", fields = ["installation", "replacing"] }
+    managed     = { collection = "proxies", fields = ["installation", "gone", "managed"] }
+    free        = { collection = "leases", fields = ["gate.open", "freeAt"] }
   }
 }
 
@@ -69,20 +72,6 @@ resource "google_firestore_field" "unindexed" {
   field      = each.value.field
 
   index_config {}
-}
-
-# The one field of the gate that is queried by itself.
-resource "google_firestore_field" "open" {
-  project    = var.project_id
-  database   = google_firestore_database.main["main"].name
-  collection = "leases"
-  field      = "gate.open"
-
-  index_config {
-    indexes {
-      order = "ASCENDING"
-    }
-  }
 }
 
 resource "google_firestore_field" "holders" {

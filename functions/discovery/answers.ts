@@ -2,6 +2,7 @@
 
 import { problem, type HttpReply } from '#shared/app/http.ts';
 import { isAddress, urlHost } from '#shared/domain/endpoint.ts';
+import type { Gate } from '#shared/domain/gate.ts';
 import type { EndReason, Lease, LeaseDocument } from '#shared/domain/lease.ts';
 import { leasable, leasesOn, type LeaseState } from '#shared/domain/lease-rules.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
@@ -53,13 +54,16 @@ export const leaseAnswer = (summary: LeaseSummary, credentials: Credentials | un
   url: proxyUrl(summary, credentials),
 });
 
-/** `undefined` when the proxy cannot be leased now. With `now`, the live leases are counted. */
-export const proxyItem = (document: LeaseDocument, now: number | undefined): ProxyItem | undefined => {
-  const endpoint = leasable(document);
+/** `undefined` when the proxy cannot be leased now. With `counted`, the live leases are counted. */
+export const proxyItem = (
+  gate: Gate,
+  counted: { readonly document: LeaseDocument; readonly now: number } | undefined,
+): ProxyItem | undefined => {
+  const endpoint = leasable({ gate });
   if (!endpoint) return undefined;
-  const { proxy, maxLeases } = document.gate;
+  const { proxy, maxLeases } = gate;
   const { host, port, scheme, id } = endpoint;
-  const live = now === undefined ? undefined : leasesOn(document, id, now).length;
+  const live = counted && leasesOn(counted.document, id, counted.now).length;
   return {
     proxy: { namespace: proxy.ref.namespace, name: proxy.ref.name, uid: proxy.ref.uid },
     labels: { ...proxy.labels },

@@ -41,6 +41,8 @@ export interface BatchCommitOptions {
 const REMEMBERED = 2_000;
 /** Firestore's time is asked again when its last reply is older. */
 const TIME_MAX_AGE_MS = 60_000;
+/** A document that another instance writes too is avoided for so long. */
+const CONTENDED_MS = 60_000;
 /** All tries of one batch together. */
 const DEADLINE_MS = 10_000;
 
@@ -55,6 +57,8 @@ export interface BatchCommit {
   commit(uid: string, batch: readonly Waiting[], seen: StoredLeases | undefined): Promise<void>;
   /** The newest version that this instance read or wrote, if it still remembers it. */
   remembered(uid: string): StoredLeases | undefined;
+  /** True when a commit met another one within the last minute. */
+  isContended(uid: string): boolean;
 }
 
 interface Judged {
@@ -147,6 +151,20 @@ const withoutReplays = async (
   });
 };
 
+/** Documents on which a commit of this instance met another one. */
+const makeContention = (clock: Pick<Clock, 'monotonic'>) => {
+  const until = new Map<string, number>();
+  return {
+    note(uid: string): void {
+      until.delete(uid);
+      until.set(uid, clock.monotonic() + CONTENDED_MS);
+      const [oldest] = until.keys();
+      if (oldest !== undefined && until.size > REMEMBERED) until.delete(oldest);
+    },
+    has: (uid: string): boolean => (until.get(uid) ?? Number.NEGATIVE_INFINITY) > clock.monotonic(),
+  };
+};
+
 /** A version to judge, and whether it was read for this batch. */
 interface Base {
   readonly stored: StoredLeases | undefined;
@@ -156,6 +174,7 @@ interface Base {
 export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
   const { leases, idempotency, time, clock, ids } = options;
   const memory = makeMemory(leases);
+  const contention = makeContention(clock);
 
   const read = async (uid: string): Promise<Base> => ({ stored: await memory.read(uid), isFresh: true });
 
@@ -193,6 +212,7 @@ export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
 
   return {
     remembered: memory.get,
+    isContended: contention.has,
     async commit(uid, given, seen) {
       const started = clock.monotonic();
       let batch = releasesFirst(given);
@@ -209,6 +229,7 @@ export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
         } catch (error) {
           base = undefined;
           memory.put(uid, undefined);
+          if (hasCode(error, 'Conflict')) contention.note(uid);
           await pauseAfter(error, tries, started);
         }
       }

@@ -19,6 +19,8 @@ export interface Candidate {
   readonly gate: Gate;
   readonly freeAt: number;
   readonly load: number;
+  /** Another instance has written to it as well a short while ago. */
+  readonly isContended?: boolean;
 }
 
 export const matchesGate = ({ proxy }: Gate, wanted: Wanted): boolean =>
@@ -29,25 +31,50 @@ export const matchesGate = ({ proxy }: Gate, wanted: Wanted): boolean =>
     (proxy.ref.namespace === wanted.proxy.namespace && proxy.ref.name === wanted.proxy.name)) &&
   matches(wanted.selector, proxy.labels);
 
-/** Candidates that are compared with each other; more would cost time and spread no better. */
-const SAMPLE = 32;
+/** Candidates that are enough to stop looking for more. */
+const ENOUGH = 32;
+
+/**
+ * Where a proxy stands in an instance's order: instances prefer different proxies, so that their writes seldom meet. FNV-1a,
+ * 32 bits, with the finaliser of MurmurHash3.
+ */
+export const preference = (instance: string, uid: string): number => {
+  let hash = 0x811c9dc5;
+  for (const text of [instance, uid]) {
+    for (let index = 0; index < text.length; index += 1) {
+      hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+    }
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+};
 
 const hasRoom = ({ gate, freeAt, load }: Candidate, now: number): boolean =>
   leasable({ gate }) !== undefined && freeAt <= now && load < gate.maxLeases;
 
+/** How full it is, and a quarter more where another instance writes too. */
+const weight = ({ load, gate, isContended }: Candidate): number =>
+  load / gate.maxLeases + (isContended ? 0.25 : 0);
+
+/** The least loaded first, in the given order among equals. */
+export const inOrder = <C extends Candidate>(candidates: readonly C[]): readonly C[] =>
+  candidates.toSorted((a, b) => weight(a) - weight(b));
+
 /**
- * Proxies to try, best first: those with room, the least loaded first, from a window that starts at a random place so that
- * neither requests nor instances crowd on the same ones. `fraction` is uniform in [0, 1).
+ * Proxies to try, best first: those with room, the least loaded first, in the given order among equals. No further ones are
+ * looked at once enough idle ones are found.
  */
-export const candidatesInOrder = <C extends Candidate>(
-  matching: readonly C[],
-  now: number,
-  fraction: number,
-): readonly C[] => {
-  const free = matching.filter((candidate) => hasRoom(candidate, now));
-  const start = Math.floor(fraction * free.length);
-  const sample = [...free.slice(start), ...free.slice(0, start)].slice(0, SAMPLE);
-  return sample.toSorted((a, b) => a.load / a.gate.maxLeases - b.load / b.gate.maxLeases);
+export const candidatesInOrder = <C extends Candidate>(matching: Iterable<C>, now: number): readonly C[] => {
+  const free: C[] = [];
+  let idle = 0;
+  for (const candidate of matching) {
+    if (!hasRoom(candidate, now)) continue;
+    free.push(candidate);
+    if (weight(candidate) === 0) idle += 1;
+    if (idle === ENOUGH) break;
+  }
+  return inOrder(free).slice(0, ENOUGH);
 };
 
 /** Why each proxy that matches was not leased. */

@@ -10,11 +10,20 @@ import {
   type Waiting,
 } from './commit-batch.ts';
 
+export interface Known {
+  /** The newest version. */
+  readonly stored: StoredLeases | undefined;
+  /** Acquires that are on their way. */
+  readonly acquiring: number;
+  /** Somebody else wrote to the document while this instance did, a short while ago. */
+  readonly isContended: boolean;
+}
+
 export interface GroupCommit {
   /** `seen` is a version that the caller happens to have; a newer one than the remembered one saves a read. */
   submit(uid: string, submission: Submission, seen?: StoredLeases): Promise<SubmissionOutcome>;
-  /** What this instance knows without asking: the newest version, and how many acquires are on their way. */
-  known(uid: string): { readonly stored: StoredLeases | undefined; readonly acquiring: number };
+  /** What this instance knows without asking. */
+  known(uid: string): Known;
 }
 
 /** Operations in one commit, each with at most one document of its own beside the shared one. */
@@ -67,6 +76,10 @@ export const makeGroupCommit = (options: BatchCommitOptions): GroupCommit => {
         queue.acquiring -= weight;
       }
     },
-    known: (uid) => ({ stored: batches.remembered(uid), acquiring: queues.get(uid)?.acquiring ?? 0 }),
+    known: (uid) => ({
+      stored: batches.remembered(uid),
+      acquiring: queues.get(uid)?.acquiring ?? 0,
+      isContended: batches.isContended(uid),
+    }),
   };
 };

@@ -10,16 +10,18 @@ import type { CredentialStore } from '#shared/firestore/credentials.ts';
 import { withDeadline } from '#shared/firestore/deadline.ts';
 import type { IdempotencyStore } from '#shared/firestore/idempotency.ts';
 import type { LeaseStore } from '#shared/firestore/leases.ts';
+import type { RecordStore } from '#shared/firestore/records.ts';
 import type { ServerTime } from '#shared/firestore/server-time.ts';
+import type { ViewStore } from '#shared/firestore/views.ts';
 
 import { makeAcquire } from './acquire.ts';
 import { ok } from './answers.ts';
 import { credentialCache } from './credential-cache.ts';
+import { makeFleet } from './fleet.ts';
 import { makeGroupCommit } from './group-commit.ts';
 import { parseBody, parseIdempotencyKey, parseLabelSelector, parseQuery } from './input.ts';
 import { makeLeaseCalls, type LeaseCallOptions } from './leases.ts';
 import { openApiDocument } from './openapi.ts';
-import { makePicture } from './picture.ts';
 import { makeProxyList } from './proxies.ts';
 import { makeRouter, type Call, type Routes } from './router.ts';
 import { inputSchemas, type InputSchemas, type TtlLimits } from './schemas.ts';
@@ -28,9 +30,12 @@ import { makeSelection } from './selection.ts';
 export interface DiscoveryOptions {
   readonly leases: LeaseStore;
   readonly idempotency: IdempotencyStore;
+  readonly views: ViewStore;
+  readonly records: Pick<RecordStore, 'changedSince' | 'unpublished'>;
   readonly credentials: Pick<CredentialStore, 'read'>;
   readonly time: ServerTime;
   readonly publisher: LeaseCallOptions['publisher'];
+  readonly installation: string;
   readonly namespaces: readonly string[];
   readonly ttl: TtlLimits;
   readonly clock: Clock;
@@ -50,15 +55,14 @@ const readBoth = async ({ leases, credentials }: DiscoveryOptions): Promise<void
 };
 
 const calls = (options: DiscoveryOptions) => {
-  const { leases, idempotency, time, publisher, namespaces, clock, ids, log, metrics } = options;
-  const common = { time, clock, ids, log, metrics, namespaces, leases, idempotency, publisher };
-  const commits = makeGroupCommit(common);
+  const commits = makeGroupCommit(options);
   const credentials = credentialCache(options.credentials);
-  const selection = makeSelection({ ...common, commits, picture: makePicture(common) });
+  const common = { ...options, commits, credentials, fleet: makeFleet(options) };
+  const selection = makeSelection(common);
   return {
-    acquire: makeAcquire({ ...common, commits, selection, credentials }),
+    acquire: makeAcquire({ ...common, selection }),
     listProxies: makeProxyList(common),
-    lease: makeLeaseCalls({ ...common, commits, credentials }),
+    lease: makeLeaseCalls(common),
     ready: () => withDeadline('readiness', () => readBoth(options), READY_DEADLINE_MS),
   };
 };

@@ -13,7 +13,7 @@ import { gone, leaseAnswer, leaseNotFound, leaseSummary, ok } from './answers.ts
 import type { CredentialCache } from './credential-cache.ts';
 import type { SubmissionOutcome } from './commit-batch.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { readable } from './picture.ts';
+import { readable } from './fleet.ts';
 import type { LeaseSummary } from './schemas.ts';
 
 export interface LeaseCallOptions {

@@ -1,9 +1,10 @@
-/** GET /v1/proxies: what can be leased, read from the gates after the call came in, so never behind a withdrawal. */
+/** GET /v1/proxies: what can be leased, read after the call came in, so never behind a withdrawal. */
 
 import { z } from 'zod';
 
 import type { HttpReply } from '#shared/app/http.ts';
 import type { Log } from '#shared/app/log.ts';
+import { leasable } from '#shared/domain/lease-rules.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { Selector } from '#shared/domain/selector.ts';
 import type { LeaseStore } from '#shared/firestore/leases.ts';
@@ -12,8 +13,8 @@ import type { ServerTime } from '#shared/firestore/server-time.ts';
 import { ok, proxyItem } from './answers.ts';
 import { matchesGate } from './decide.ts';
 import { invalid } from './input.ts';
-import { isOurs, readable, shared } from './picture.ts';
-import type { ListProxiesInput } from './schemas.ts';
+import { readable, type Fleet, type FleetEntry } from './fleet.ts';
+import type { ListProxiesInput, ProxyItem } from './schemas.ts';
 
 const DEFAULT_LIMIT = 500;
 
@@ -43,14 +44,38 @@ const decode = (token: string): Position | undefined => {
 };
 
 export interface ProxyListOptions {
-  readonly leases: Pick<LeaseStore, 'open'>;
-  readonly namespaces: readonly string[];
+  readonly fleet: Pick<Fleet, 'fresh'>;
+  readonly leases: Pick<LeaseStore, 'readMany'>;
   readonly time: ServerTime;
   readonly log: Log;
 }
 
-export const makeProxyList = ({ leases, namespaces, time, log }: ProxyListOptions) => {
-  const open = shared(() => leases.open());
+interface Row {
+  readonly entry: FleetEntry;
+  readonly position: Position;
+}
+
+/** What comes after a position, in order. */
+const rowsAfter = (entries: readonly FleetEntry[], after: Position | undefined): readonly Row[] =>
+  entries
+    .filter(({ gate }) => leasable({ gate }))
+    .map((entry) => ({ entry, position: positionOf(entry.gate.proxy.ref) }))
+    .filter(({ position }) => !after || compare(position, after) > 0)
+    .toSorted((a, b) => compare(a.position, b.position));
+
+const plain = (rows: readonly Row[]): readonly ProxyItem[] =>
+  rows.flatMap(({ entry }) => proxyItem(entry.gate, undefined) ?? []);
+
+export const makeProxyList = ({ fleet, leases, time, log }: ProxyListOptions) => {
+  const counted = async (rows: readonly Row[]): Promise<readonly ProxyItem[]> => {
+    const uids = rows.map(({ entry }) => entry.gate.proxy.ref.uid);
+    const found = readable(await leases.readMany(uids), log);
+    const byUid = new Map(found.map(({ document }) => [document.gate.proxy.ref.uid, document]));
+    return uids.flatMap((uid) => {
+      const document = byUid.get(uid);
+      return (document && proxyItem(document.gate, { document, now: time.now() })) ?? [];
+    });
+  };
 
   return async (input: ListProxiesInput, selector: Selector): Promise<HttpReply> => {
     const after = input.continue === undefined ? undefined : decode(input.continue);
@@ -60,17 +85,12 @@ export const makeProxyList = ({ leases, namespaces, time, log }: ProxyListOption
     const { namespace, zone, provider } = input;
     const wanted = { selector, namespace, zone, provider };
     const limit = input.limit === undefined ? DEFAULT_LIMIT : Number(input.limit);
-    const gates = readable(await open(), log);
-    const now = input.free === 'true' ? time.now() : undefined;
-    const rest = gates
-      .filter(isOurs(namespaces))
-      .filter(({ document }) => matchesGate(document.gate, wanted))
-      .flatMap(({ document }) => proxyItem(document, now) ?? [])
-      .filter(({ proxy }) => !after || compare(positionOf(proxy), after) > 0)
-      .toSorted((a, b) => compare(positionOf(a.proxy), positionOf(b.proxy)));
-    const items = rest.slice(0, limit);
-    const last = items.at(-1);
-    const hasMore = rest.length > items.length && last;
-    return ok(200, { items, ...(hasMore ? { continue: encode(positionOf(last.proxy)) } : {}) });
+    const matching = (await fleet.fresh()).filter(({ gate }) => matchesGate(gate, wanted));
+    const rows = rowsAfter(matching, after);
+    const page = rows.slice(0, limit);
+    const items = input.free === 'true' ? await counted(page) : plain(page);
+    const last = page.at(-1);
+    const hasMore = rows.length > page.length && last;
+    return ok(200, { items, ...(hasMore ? { continue: encode(last.position) } : {}) });
   };
 };

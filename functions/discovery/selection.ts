@@ -1,14 +1,17 @@
-/** Finds a proxy that grants: first among those of the recent picture, then among all that are free at this moment. */
+/** Finds a proxy that grants: first in the fleet as it is known, then among all that are free at this moment. */
 
 import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
+import type { Gate } from '#shared/domain/gate.ts';
+import { leasesOn } from '#shared/domain/lease-rules.ts';
 import type { IdempotencyEntry } from '#shared/firestore/idempotency.ts';
-import { newest, type LeaseStore, type StoredLeases } from '#shared/firestore/leases.ts';
+import { newest, versionTime, type LeaseStore, type StoredLeases } from '#shared/firestore/leases.ts';
 import type { ServerTime } from '#shared/firestore/server-time.ts';
 
 import {
   candidatesInOrder,
+  inOrder,
   matchesGate,
   refusalCounts,
   retryAfterSeconds,
@@ -17,8 +20,8 @@ import {
   type Wanted,
 } from './decide.ts';
 import type { Submission, SubmissionOutcome } from './commit-batch.ts';
-import type { GroupCommit } from './group-commit.ts';
-import { isOurs, readable, shared, type FleetPicture } from './picture.ts';
+import type { GroupCommit, Known } from './group-commit.ts';
+import { entryOf, isOurs, readable, type Fleet, type FleetEntry } from './fleet.ts';
 
 /** What one acquire asks for. `entry` is what its grant leaves behind, when it came with an `Idempotency-Key`. */
 export interface LeaseRequest {
@@ -45,9 +48,10 @@ export interface Selection {
   /** What a refusal says. */
   refusal(request: LeaseRequest): Promise<Refusal>;
 }
+import { shared } from './shared.ts';
 
 export interface SelectionOptions {
-  readonly picture: FleetPicture;
+  readonly fleet: Fleet;
   readonly commits: GroupCommit;
   readonly leases: Pick<LeaseStore, 'free'>;
   readonly namespaces: readonly string[];
@@ -57,32 +61,90 @@ export interface SelectionOptions {
   readonly log: Log;
 }
 
-const PICTURE_AGE_MS = 1_000;
+const CHOICE_AGE_MS = 20_000;
+const REFUSAL_AGE_MS = 1_000;
+/** Proxies that are tried before all free ones are asked for. */
+const TRIES = 8;
 /** After this long no further proxy is tried. */
 const DEADLINE_MS = 8_000;
 
 interface Choice extends Candidate {
   readonly uid: string;
-  readonly stored: StoredLeases;
+  readonly stored: StoredLeases | undefined;
 }
 
+const sameOffer = (a: Gate, b: Gate): boolean =>
+  a.endpoint?.id === b.endpoint?.id && a.maxLeases === b.maxLeases && a.open === b.open;
+
+/** What is known of a proxy, from the fleet and from this instance's own reads and writes. */
+const choiceOf = (entry: FleetEntry, known: Known, now: number): Choice => {
+  const stored = newest(entry.stored, known.stored);
+  const { gate, at } = entry;
+  const { uid } = gate.proxy.ref;
+  const { acquiring, isContended } = known;
+  if (!stored) return { uid, stored, gate, freeAt: 0, load: acquiring, isContended };
+  const isNewer = versionTime(stored.version) >= at;
+  const { freeAt } = stored.document;
+  const current = isNewer ? stored.document.gate : gate;
+  return {
+    uid,
+    stored,
+    gate: current,
+    // Another offer has other slots.
+    freeAt: isNewer || sameOffer(gate, stored.document.gate) ? freeAt : 0,
+    load: leasesOn(stored.document, current.endpoint?.id ?? '', now).length + acquiring,
+    isContended,
+  };
+};
+
+const KEPT_FULL = 50_000;
+
+/** Until when no lease can be had of proxies whose documents are remembered no more. */
+const makeFullness = () => {
+  const until = new Map<string, number>();
+  return {
+    note(uid: string, outcome: SubmissionOutcome): void {
+      if (until.size > KEPT_FULL) until.clear();
+      if (outcome.kind === 'full') until.set(uid, outcome.freeAt);
+      else until.delete(uid);
+    },
+    freeAt: (uid: string): number => until.get(uid) ?? 0,
+  };
+};
+
+const KEPT_REQUESTS = 100;
+
+/** Proxies that match; remembered for as long as the fleet is the same, since most requests ask for the same few things. */
+const matchingIn = () => {
+  let of: readonly FleetEntry[] | undefined;
+  const kept = new Map<string, readonly FleetEntry[]>();
+  return (entries: readonly FleetEntry[], wanted: Wanted): readonly FleetEntry[] => {
+    if (entries !== of || kept.size >= KEPT_REQUESTS) kept.clear();
+    of = entries;
+    const key = JSON.stringify(wanted);
+    const found = kept.get(key) ?? entries.filter(({ gate }) => matchesGate(gate, wanted));
+    kept.set(key, found);
+    return found;
+  };
+};
+
 export const makeSelection = (options: SelectionOptions): Selection => {
-  const { picture, commits, leases, time, clock, ids, log } = options;
+  const { fleet, commits, leases, time, clock, ids, log } = options;
+  const ours = isOurs(options.namespaces);
+  const fullness = makeFullness();
+  const matching = matchingIn();
   const freeNow = shared(() => leases.free(time.now()));
 
-  const choiceOf = (seen: StoredLeases): Choice => {
-    const { uid } = seen.document.gate.proxy.ref;
-    const known = commits.known(uid);
-    const stored = newest(seen, known.stored) ?? seen;
-    const { gate, freeAt, leases: live } = stored.document;
-    return { uid, stored, gate, freeAt, load: Object.keys(live).length + known.acquiring };
-  };
-
-  const matching = (entries: readonly StoredLeases[], { wanted }: LeaseRequest): readonly Choice[] =>
-    entries.filter(({ document }) => matchesGate(document.gate, wanted)).map(choiceOf);
-
-  const acceptable = (entries: readonly StoredLeases[], request: LeaseRequest): readonly Choice[] =>
-    matching(entries, request).filter(({ uid }) => !request.exclude.has(uid));
+  /** Lazily, so that no more proxies are looked at than it takes. */
+  function* choices(entries: readonly FleetEntry[], { exclude }: LeaseRequest): Generator<Choice> {
+    const now = time.now();
+    for (const entry of entries) {
+      const { uid } = entry.gate.proxy.ref;
+      if (exclude.has(uid)) continue;
+      const choice = choiceOf(entry, commits.known(uid), now);
+      yield choice.stored ? choice : { ...choice, freeAt: fullness.freeAt(uid) };
+    }
+  }
 
   const submissionFor = (uid: string, request: LeaseRequest): Submission => {
     const { holder, caller, ttlSeconds, entry } = request;
@@ -93,10 +155,11 @@ export const makeSelection = (options: SelectionOptions): Selection => {
     };
   };
 
-  const tryEach = async (choices: readonly Choice[], request: LeaseRequest, until: number) => {
-    for (const { uid, stored } of choices) {
+  const tryEach = async (candidates: readonly Choice[], request: LeaseRequest, until: number) => {
+    for (const { uid, stored } of candidates) {
       if (clock.monotonic() > until) return undefined;
       const outcome = await commits.submit(uid, submissionFor(uid, request), stored);
+      fullness.note(uid, outcome);
       if (outcome.kind === 'granted' || outcome.kind === 'replay') return outcome;
     }
     return undefined;
@@ -105,22 +168,27 @@ export const makeSelection = (options: SelectionOptions): Selection => {
   return {
     async grant(request) {
       const until = clock.monotonic() + DEADLINE_MS;
-      const recent = acceptable(await picture.recent(PICTURE_AGE_MS), request);
-      const first = await tryEach(candidatesInOrder(recent, time.now(), ids.fraction()), request, until);
+      const known = matching(await fleet.recent(CHOICE_AGE_MS), request.wanted);
+      const best = candidatesInOrder(choices(known, request), time.now());
+      const first = await tryEach(best.slice(0, TRIES), request, until);
       if (first) return first;
-      const free = readable(await freeNow(), log).filter(isOurs(options.namespaces));
-      return tryEach(acceptable(free, request), request, until);
+      // Those that others filled meanwhile must not hide the ones that are free.
+      const free = readable(await freeNow(), log).filter(({ document }) => ours(document.gate));
+      const exact = free.filter(({ document }) => matchesGate(document.gate, request.wanted)).map(entryOf);
+      return tryEach(inOrder([...choices(exact, request)]), request, until);
     },
 
     async refusal(request) {
-      const recent = matching(await picture.recent(PICTURE_AGE_MS), request);
+      const known = matching(await fleet.recent(REFUSAL_AGE_MS), request.wanted);
       // "Nothing matches" must not come from a picture that a new Proxy is not in yet.
-      const all = recent.length > 0 ? recent : matching(await picture.fresh(), request);
-      const acceptableOnes = all.filter(({ uid }) => !request.exclude.has(uid));
+      const published = known.length > 0 ? known : matching(await fleet.fresh(), request.wanted);
+      const all = published.length > 0 ? published : matching(await fleet.unpublished(), request.wanted);
+      const acceptable = [...choices(all, request)];
+      const excluded = all.filter(({ gate }) => request.exclude.has(gate.proxy.ref.uid));
       return {
         matching: all.length,
-        counts: refusalCounts(all, request.exclude),
-        retryAfterSeconds: retryAfterSeconds(acceptableOnes, time.now()),
+        counts: refusalCounts([...acceptable, ...excluded], request.exclude),
+        retryAfterSeconds: retryAfterSeconds(acceptable, time.now()),
       };
     },
   };

@@ -5,7 +5,9 @@ import { credentialStore } from '#shared/firestore/credentials.ts';
 import { openFirestore } from '#shared/firestore/client.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore } from '#shared/firestore/leases.ts';
+import { recordStore } from '#shared/firestore/records.ts';
 import { serverTime } from '#shared/firestore/server-time.ts';
+import { viewStore } from '#shared/firestore/views.ts';
 
 import type { Config } from './config.ts';
 
@@ -13,6 +15,7 @@ export const settingsOf = (config: Config) => ({
   projectId: config.GOOGLE_CLOUD_PROJECT,
   databaseId: config.FIRESTORE_DATABASE,
   credentialsDatabaseId: config.CREDENTIALS_DATABASE,
+  installation: config.INSTALLATION_ID,
   namespaces: config.PROXY_NAMESPACES,
   changesTopic: config.PROXY_CHANGES_TOPIC,
   probesTopic: config.PROXY_PROBES_TOPIC,
@@ -40,6 +43,8 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId, clock
     time,
     idempotency,
     leases: leaseStore(db, time, idempotency),
+    views: viewStore(db, time),
+    records: recordStore(db),
     credentials: credentialStore(secrets),
     close: async (): Promise<void> => {
       await Promise.all([db.terminate(), secrets.terminate()]);

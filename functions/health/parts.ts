@@ -7,6 +7,7 @@ import type { Metrics } from '#shared/app/metrics.ts';
 import type { CredentialStore } from '#shared/firestore/credentials.ts';
 import type { RecordStore } from '#shared/firestore/records.ts';
 import type { RoundStore } from '#shared/firestore/rounds.ts';
+import type { ViewWriter } from '#shared/firestore/views.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
 import { makePool, type Pool } from './pool.ts';
@@ -18,6 +19,7 @@ export interface Parts {
   readonly installation: string;
   readonly records: Pick<RecordStore, 'read' | 'write' | 'probed'>;
   readonly rounds: RoundStore;
+  readonly views: ViewWriter;
   readonly credentials: Pick<CredentialStore, 'read'>;
   readonly publisher: Pick<Publisher, 'change'>;
   readonly prober: Prober;
@@ -40,10 +42,10 @@ export interface Pools {
   readonly early: Pool;
 }
 
-/** Dead proxies only wait: there may be more of them in flight. */
+/** Dead proxies only wait: enough of them may be in flight that a tenth of a fleet can die at once. */
 export const makePools = (probesAtOnce: number): Pools => ({
   live: makePool(probesAtOnce),
-  suspects: makePool(4 * probesAtOnce),
+  suspects: makePool(16 * probesAtOnce),
   early: makePool(4 * probesAtOnce),
 });
 

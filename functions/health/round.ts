@@ -27,6 +27,7 @@ import type { Target } from './probe/target.ts';
 import { countOutcomes, wasProbed, type ShardReport } from './report.ts';
 import type { Shard } from './shards.ts';
 import { METRICS, raise } from './signals.ts';
+import { showViews } from './views.ts';
 
 /** A round that was cut off holds its shard for so long; ticks are 60 s apart. */
 export const CLAIM_MS = 57_000;
@@ -56,9 +57,16 @@ interface Reading {
   readonly tasks: readonly Task[];
 }
 
-const read = async (claim: RoundClaim, { buckets }: Shard, run: Run, running: Running): Promise<Reading> => {
+const read = async (
+  claim: RoundClaim,
+  { name, buckets }: Shard,
+  run: Run,
+  running: Running,
+): Promise<Reading> => {
   const { log, metrics, installation } = running;
-  const { records, unreadable } = await running.records.probed(installation, buckets);
+  const selection = await running.records.probed(installation, buckets);
+  await showViews(selection, name, running);
+  const { records, unreadable } = selection;
   for (const uid of unreadable) log.warning('record not readable, not probed', { uid });
   if (unreadable.length > 0) metrics.count(METRICS.unreadable, {}, unreadable.length);
   const all = records.map(({ record }) => record);

@@ -4,6 +4,7 @@ import { openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { roundStore } from '#shared/firestore/rounds.ts';
+import { viewWriter } from '#shared/firestore/views.ts';
 
 import type { Config } from './config.ts';
 import { STUCK_CALLS, guarded, makeGuard } from './guard.ts';
@@ -18,6 +19,7 @@ export const openStores = (config: Config, onStuck: () => void) => {
     stores: {
       records: guarded(recordStore(db), guard),
       rounds: guarded(roundStore(db), guard),
+      views: guarded(viewWriter(db), guard),
       credentials: guarded(credentialStore(secrets), makeGuard(STUCK_CALLS, onStuck)),
     },
     close: () => Promise.allSettled([db.terminate(), secrets.terminate()]),

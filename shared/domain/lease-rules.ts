@@ -180,7 +180,10 @@ const acquire = (given: LeaseDocument, request: Operation<'acquire'>, now: numbe
   }
   const document = expire(given, now);
   if (leasesOn(document, endpoint.id, now).length >= document.gate.maxLeases) {
-    return { document: given, outcome: { kind: 'full', freeAt: freeAtOf(document) } };
+    const freeAt = freeAtOf(document);
+    // A gate that was written anew claims a free slot until somebody looks.
+    const isWrong = given.freeAt <= now && now < freeAt;
+    return { document: isWrong ? { ...given, freeAt } : given, outcome: { kind: 'full', freeAt } };
   }
   const fence = Math.max(document.fence + 1, Math.floor(now));
   const { id, host, port, scheme } = endpoint;

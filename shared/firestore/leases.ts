@@ -86,6 +86,14 @@ const stored = (snapshot: DocumentSnapshot): StoredLeases | undefined => {
     : undefined;
 };
 
+const selectionOf = (snapshots: readonly DocumentSnapshot[]): LeaseSelection => {
+  const read = snapshots.map((doc) => ({ uid: doc.id, stored: stored(doc) }));
+  return {
+    found: read.flatMap((entry) => entry.stored ?? []),
+    unreadable: read.filter((entry) => !entry.stored).map(({ uid }) => uid),
+  };
+};
+
 export type LeaseStore = ReturnType<typeof leaseStore>;
 
 export const leaseStore = (db: Firestore, time: ServerTime, idempotency: IdempotencyStore) => {
@@ -94,11 +102,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
   const select = async (what: string, query: Query): Promise<LeaseSelection> => {
     const snapshot = await firestoreCall(what, () => query.get());
     time.observe(snapshot.readTime);
-    const read = snapshot.docs.map((doc) => ({ uid: doc.id, stored: stored(doc) }));
-    return {
-      found: read.flatMap((entry) => entry.stored ?? []),
-      unreadable: read.filter((entry) => !entry.stored).map(({ uid }) => uid),
-    };
+    return selectionOf(snapshot.docs);
   };
 
   return {
@@ -110,6 +114,15 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
       const found = stored(snapshot);
       if (!found) throw new SystemError('InvalidSpec', `Firestore: leases ${uid} are not readable`);
       return found;
+    },
+
+    /** Those of `uids` that are there; one read each. */
+    async readMany(uids: readonly string[]): Promise<LeaseSelection> {
+      if (uids.length === 0) return { found: [], unreadable: [] };
+      const snapshots = await firestoreCall('read many leases', () =>
+        db.getAll(...uids.map((uid) => leases.doc(uid))),
+      );
+      return selectionOf(snapshots.filter(({ exists }) => exists));
     },
 
     /**
@@ -139,9 +152,6 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
 
     /** Every lease document, tombstones included. */
     all: (): Promise<LeaseSelection> => select('query leases', leases),
-
-    /** Documents whose gate is open. */
-    open: (): Promise<LeaseSelection> => select('query open gates', leases.where('gate.open', '==', true)),
 
     /** Documents whose gate is open and that may have a free slot at `now` (server milliseconds). */
     free: (now: number): Promise<LeaseSelection> =>

@@ -6,6 +6,7 @@
 import {
   FieldValue,
   Timestamp,
+  type CollectionReference,
   type DocumentSnapshot,
   type Firestore,
   type Query,
@@ -82,6 +83,42 @@ const published = (proxies: Query, installation: string, buckets?: BucketRange):
   return buckets ? all.where('bucket', '>=', buckets.from).where('bucket', '<', buckets.to) : all;
 };
 
+const recordQueries = (proxies: CollectionReference) => ({
+  /** Records of this installation whose `wakeAt` has passed, tombstones left out. */
+  due: (installation: string, now: number): Promise<Selection> =>
+    select(
+      'query due records',
+      proxies.where('installation', '==', installation).where('gone', '==', false).where('wakeAt', '<=', now),
+    ),
+
+  /** Every record of this installation that has a published endpoint, of some buckets or of all. */
+  probed: (installation: string, buckets?: BucketRange): Promise<Selection> =>
+    select('query published records', published(proxies, installation, buckets)),
+
+  /** Records of this installation that were written after `time` (server milliseconds), tombstones included. */
+  changedSince: (installation: string, time: number): Promise<Selection> =>
+    select(
+      'query changed records',
+      proxies
+        .where('installation', '==', installation)
+        .where('changedAt', '>', Timestamp.fromMillis(Math.max(0, time))),
+    ),
+
+  /** Records of this installation that publish nothing, tombstones left out. */
+  unpublished: (installation: string): Promise<Selection> =>
+    select(
+      'query unpublished records',
+      proxies
+        .where('installation', '==', installation)
+        .where('gone', '==', false)
+        .where('probed', '==', false),
+    ),
+
+  /** Every record of this installation, tombstones included. */
+  all: (installation: string): Promise<Selection> =>
+    select('query records', proxies.where('installation', '==', installation)),
+});
+
 export type RecordStore = ReturnType<typeof recordStore>;
 
 export const recordStore = (db: Firestore) => {
@@ -125,41 +162,6 @@ export const recordStore = (db: Firestore) => {
       return { updateTime: result.writeTime };
     },
 
-    /** Records of this installation whose `wakeAt` has passed, tombstones left out. */
-    due: (installation: string, now: number): Promise<Selection> =>
-      select(
-        'query due records',
-        proxies
-          .where('installation', '==', installation)
-          .where('gone', '==', false)
-          .where('wakeAt', '<=', now),
-      ),
-
-    /** Every record of this installation that has a published endpoint, of some buckets or of all. */
-    probed: (installation: string, buckets?: BucketRange): Promise<Selection> =>
-      select('query published records', published(proxies, installation, buckets)),
-
-    /** Records of this installation that were written after `time` (server milliseconds), tombstones included. */
-    changedSince: (installation: string, time: number): Promise<Selection> =>
-      select(
-        'query changed records',
-        proxies
-          .where('installation', '==', installation)
-          .where('changedAt', '>', Timestamp.fromMillis(Math.max(0, time))),
-      ),
-
-    /** Records of this installation that publish nothing, tombstones left out. */
-    unpublished: (installation: string): Promise<Selection> =>
-      select(
-        'query unpublished records',
-        proxies
-          .where('installation', '==', installation)
-          .where('gone', '==', false)
-          .where('probed', '==', false),
-      ),
-
-    /** Every record of this installation, tombstones included. */
-    all: (installation: string): Promise<Selection> =>
-      select('query records', proxies.where('installation', '==', installation)),
+    ...recordQueries(proxies),
   };
 };

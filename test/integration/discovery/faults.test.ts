@@ -80,7 +80,7 @@ const away = (): Promise<never> => Promise.reject(new SystemError('Transient', '
 describe('an outage', () => {
   it('is an error that says so, never "not found" or "none free"', async () => {
     await fleet.records.create(proxyRecord());
-    const discovery = fleet.instance({ wrap: (store) => ({ ...store, all: away, read: away, open: away }) });
+    const discovery = fleet.instance({ wrap: (store) => ({ ...store, all: away, read: away }) });
     await expect(acquire(discovery)).rejects.toMatchObject({ code: 'Transient' });
     await expect(call(discovery, 'GET', '/v1/proxies')).rejects.toMatchObject({ code: 'Transient' });
     await expect(call(discovery, 'GET', '/ready')).rejects.toMatchObject({ code: 'Transient' });

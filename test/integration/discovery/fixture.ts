@@ -18,6 +18,7 @@ import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore, type LeaseStore } from '#shared/firestore/leases.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { serverTime } from '#shared/firestore/server-time.ts';
+import { viewStore } from '#shared/firestore/views.ts';
 
 import { makeHandler } from '../../../functions/discovery/handler.ts';
 
@@ -136,6 +137,9 @@ export const openFleet = () => {
     return makeHandler({
       leases: wrap ? wrap(leases) : leases,
       idempotency,
+      views: viewStore(db, time),
+      records: recordStore(db),
+      installation: 'test',
       credentials: credentialStore(secrets),
       time,
       publisher: {

@@ -21,6 +21,7 @@ import { credentialStore } from '#shared/firestore/credentials.ts';
 import { gateSchema } from '#shared/firestore/record-schema.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { roundStore } from '#shared/firestore/rounds.ts';
+import { viewWriter } from '#shared/firestore/views.ts';
 
 import { makeHandler } from '../../../functions/health/handler.ts';
 import type { Parts as HealthParts } from '../../../functions/health/parts.ts';
@@ -111,6 +112,7 @@ export const startWorld = async () => {
       installation: 'test',
       records,
       rounds: roundStore(db),
+      views: viewWriter(db),
       credentials,
       prober: parts.prober,
       targets: [target ?? parts.target],
@@ -134,6 +136,7 @@ export const startWorld = async () => {
 
   return {
     parts,
+    projectId,
     db,
     records,
     credentials,

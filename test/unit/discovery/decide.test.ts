@@ -5,6 +5,7 @@ import type { ClosedReason } from '#shared/domain/gate.ts';
 import {
   candidatesInOrder,
   matchesGate,
+  preference,
   refusalCounts,
   retryAfterSeconds,
 } from '../../../functions/discovery/decide.ts';
@@ -30,7 +31,6 @@ describe('candidatesInOrder', () => {
         candidate('free', 3),
       ],
       4_999,
-      0.5,
     );
     expect(order.map(({ name }) => name)).toEqual(['free']);
   });
@@ -39,19 +39,35 @@ describe('candidatesInOrder', () => {
     const order = candidatesInOrder(
       [candidate('half', 2), candidate('idle', 0), candidate('big', 10, { maxLeases: 40 })],
       0,
-      0,
     );
     expect(order.map(({ name }) => name)).toEqual(['idle', 'big', 'half']);
   });
 
-  it('starts elsewhere for another fraction, and looks at a bounded number of proxies', () => {
-    const many = Array.from({ length: 10_000 }, (_, index) => candidate(String(index), 0));
-    const first = candidatesInOrder(many, 0, 0);
-    const second = candidatesInOrder(many, 0, 0.9999);
-    expect(first[0]?.name).toBe('0');
-    expect(second[0]?.name).toBe('9999');
-    expect(second[1]?.name).toBe('0');
-    expect(first.length).toBeLessThan(100);
+  it('comes to a proxy that another instance writes too after those that it has for itself', () => {
+    const order = candidatesInOrder(
+      [{ ...candidate('shared', 0), isContended: true }, candidate('own', 0), candidate('half', 2)],
+      0,
+    );
+    expect(order.map(({ name }) => name)).toEqual(['own', 'shared', 'half']);
+  });
+
+  it('looks at no more of 10,000 proxies than it takes to find some that are idle', () => {
+    let looked = 0;
+    const many = (function* () {
+      for (looked = 0; looked < 10_000; looked += 1) yield candidate(String(looked), 0);
+    })();
+    expect(candidatesInOrder(many, 0)[0]?.name).toBe('0');
+    expect(looked).toBeLessThan(100);
+  });
+});
+
+describe('preference', () => {
+  it('gives each instance a slice of its own: 8 proxies each of 4 instances in 1000 hardly overlap', () => {
+    const uids = Array.from({ length: 1_000 }, (_, index) => `uid-${index}`);
+    const chosen = ['a', 'b', 'c', 'd'].flatMap((instance) =>
+      uids.toSorted((x, y) => preference(instance, x) - preference(instance, y)).slice(0, 8),
+    );
+    expect(new Set(chosen).size).toBeGreaterThan(28);
   });
 });
 

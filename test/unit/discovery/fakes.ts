@@ -18,6 +18,8 @@ export interface Fault {
 export const conflict = (): SystemError => new SystemError('Conflict', 'stale version');
 export const lost = (): SystemError => new SystemError('Transient', 'no reply');
 
+const noRecords = () => Promise.resolve({ records: [], unreadable: [], readTime: 0 });
+
 export const fakeLeases = (uid: string, initial: LeaseDocument) => {
   let document: LeaseDocument | undefined = initial;
   let version = 1;
@@ -63,7 +65,7 @@ export const fakeLeases = (uid: string, initial: LeaseDocument) => {
     },
     leases: {
       all: () => Promise.resolve(selection()),
-      open: () => Promise.resolve(selection()),
+      readMany: () => Promise.resolve(selection()),
       free: () => Promise.resolve(selection()),
       heldBy: () => Promise.resolve(selection()),
       read: (asked: string) => {
@@ -88,6 +90,8 @@ export const fakeLeases = (uid: string, initial: LeaseDocument) => {
         return { updateTime: stamp() };
       },
     },
+    views: { read: () => Promise.resolve(undefined) },
+    records: { changedSince: noRecords, unpublished: noRecords },
     idempotency: {
       read: (ids: readonly string[]) => {
         calls.push('read keys');

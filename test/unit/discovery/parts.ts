@@ -17,6 +17,7 @@ export const makeParts = () => {
     ...fake,
     credentials: { read: () => Promise.resolve(undefined) },
     publisher: { probe: () => Promise.resolve() },
+    installation: 'test',
     namespaces: ['*'],
     ttl: { minSeconds: 10, maxSeconds: 86_400, defaultSeconds: 300 },
     ids: {

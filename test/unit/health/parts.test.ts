@@ -130,6 +130,7 @@ if (!target) throw new TypeError('no target');
 const handler = makeHandler({
   installation: 'test',
   records: { read: away, write: away, probed: away },
+  views: { write: away },
   rounds: { claim: away },
   credentials: { read: away },
   publisher: { change: away },

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 
@@ -81,7 +83,11 @@ class World {
     const refusal = before.gate.open ? 'full' : 'closed';
     this.must(outcome.kind === (mayBeGranted ? 'granted' : refusal), `acquire says ${outcome.kind}`);
     if (outcome.kind !== 'granted') {
-      this.must(document === before, 'a refused acquire changes the document');
+      const { freeAt } = document;
+      const isNoted = freeAt === before.freeAt || (before.freeAt <= this.now && this.now < freeAt);
+      this.must(isNoted, 'a refused acquire notes a wrong moment');
+      assert.deepEqual({ ...document, freeAt: 0 }, { ...before, freeAt: 0 });
+      this.document = document;
       return;
     }
     this.used.add(number);

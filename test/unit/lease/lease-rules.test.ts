@@ -61,11 +61,12 @@ describe('acquire', () => {
     expect(applyOperation(leaseDocument({ gate: without }), acquireOf(1), 1).outcome.kind).toBe('closed');
   });
 
-  it('is refused when full, changes nothing, and says when a slot may be free', () => {
+  it('is refused when full, changes no lease, and says and notes when a slot may be free', () => {
     const document = leaseDocument({ leases: leases(lease(1), lease(2, { expiresAt: 30_000 })) });
     const judgement = applyOperation(document, acquireOf(3), 1_000);
     expect(judgement.outcome).toEqual({ kind: 'full', freeAt: 31_000 });
-    expect(judgement.document).toBe(document);
+    expect(judgement.document).toEqual({ ...document, freeAt: 31_000 });
+    expect(applyOperation(judgement.document, acquireOf(3), 1_000).document).toBe(judgement.document);
   });
 
   it('reuses a slot one second after its lease expired, not before (row 74)', () => {
