@@ -36,16 +36,20 @@ const LIST_LAG_MS = 15_000;
 type Listed = Extract<ProviderListing, { kind: 'listed' }>;
 type MachinesByName = ReadonlyMap<string, readonly Machine[]>;
 
+/** Where a machine is without a zone, any place that could not be seen may be its own. */
+const mayBeIn = (unknownZones: readonly string[], zone: string | undefined): boolean =>
+  zone === undefined ? unknownZones.length > 0 : unknownZones.includes(zone);
+
 const drift = (
   publication: Publication,
   listing: Listed,
   machines: MachinesByName,
 ): NudgeReason | undefined => {
-  const { machine: name, zone = '', endpoint, publishedAt } = publication;
+  const { machine: name, zone, endpoint, publishedAt } = publication;
   if (name === undefined) return undefined;
-  const machine = machines.get(name)?.find((candidate) => candidate.zone === zone);
+  const machine = machines.get(name)?.find((candidate) => zone === undefined || candidate.zone === zone);
   if (!machine) {
-    const seen = !listing.fleet.partial && !listing.fleet.unknownZones.includes(zone);
+    const seen = !listing.fleet.partial && !mayBeIn(listing.fleet.unknownZones, zone);
     return seen && publishedAt < listing.listedAt - LIST_LAG_MS ? 'MachineGone' : undefined;
   }
   if (machine.instanceId !== endpoint.instanceId) return 'OtherMachine';

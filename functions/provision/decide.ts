@@ -78,6 +78,7 @@ const MACHINE: readonly Check<Wanted>[] = [
 const RUNNING: readonly Check<Seen>[] = [
   running.isStopped,
   running.isBroken,
+  running.isTerminating,
   running.isChanging,
   running.hasNoAddress,
   running.isNotPublished,

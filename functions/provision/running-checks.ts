@@ -62,6 +62,18 @@ export const isBroken: Check<Seen> = (scene) => {
   });
 };
 
+/** A Pod that is being deleted never comes back, and one on a lost node may never go: it is not waited for. */
+export const isTerminating: Check<Seen> = (scene) => {
+  const { machine, facts } = scene;
+  if (machine.state !== 'stopping' || facts.desired.provider !== 'kubernetes') return undefined;
+  return startAfresh(scene, {
+    because: 'isTerminating',
+    proven: false,
+    reason: 'MachineStopped',
+    message: `Pod ${machine.name} is being deleted by somebody else and is replaced.`,
+  });
+};
+
 /** On its way, one way or the other: watched. */
 export const isChanging: Check<Seen> = (scene) => {
   const { machine, record } = scene;
@@ -120,7 +132,8 @@ export const isNotPublished: Check<Seen> = (scene) => {
     as: record.serving ? 'candidate' : 'serving',
     machine: {
       machine: machine.name,
-      zone: machine.zone,
+      // A Pod's place is its namespace, which is no zone.
+      ...(facts.desired.provider === 'gcp' ? { zone: machine.zone } : {}),
       providerID: machine.providerID,
       ownExit: facts.desired.ownExit,
     },

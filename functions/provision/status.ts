@@ -104,7 +104,7 @@ const replacementFields = (record: ProxyRecord): Pick<Status, 'replacement'> => 
   const intent = record.deleting ? undefined : replacing(record);
   if (!intent) return {};
   const { candidate } = record;
-  const zone = candidate?.zone ?? intent.zones.at(-1);
+  const zone = record.provider === 'gcp' ? (candidate?.zone ?? intent.zones.at(-1)) : undefined;
   return {
     replacement: {
       reason: 'SpecChanged',

@@ -57,6 +57,7 @@ export interface Publication {
   readonly publishedAt: number;
   /** `MachineIntent.name`; absent for External. */
   readonly machine?: string;
+  /** Absent where the provider has no zones. */
   readonly zone?: string;
   readonly providerID?: string;
   /** True where the exit address must be the machine's own (gcp with an ephemeral address). */

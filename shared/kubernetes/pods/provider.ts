@@ -7,7 +7,7 @@ import type { FleetListing, Machine, MachineProvider, MachineSpec } from '#share
 
 import type { ApiReply, Connection } from '../connection.ts';
 import { errorOfReply, saysAbsent } from '../failure.ts';
-import { listAll } from '../pages.ts';
+import { ALL_NAMESPACES, listAll } from '../pages.ts';
 import { parseReply } from '../schema.ts';
 import { readSecret } from '../secrets.ts';
 import { toMachine } from './machine.ts';
@@ -114,73 +114,83 @@ const failedWithout = (machine: Machine, secret: string): Machine => ({
   detail: `SecretMissing: Secret ${secret}, which the Pod mounts, does not exist`,
 });
 
+/** A crash between Pod and Secret leaves a Pod that would wait for ever. */
+const judged = async (connection: Connection, pod: PodObject, now: number): Promise<Machine> => {
+  const machine = toMachine(pod);
+  const secret = mountedSecret(pod.spec.volumes);
+  const isLate = now - (machine.createdAt ?? Infinity) > SECRET_WITHIN_MS;
+  if (machine.state !== 'creating' || secret === undefined || !isLate) return machine;
+  const { kind } = await readSecret(connection, machine.zone, secret);
+  return kind === 'missing' ? failedWithout(machine, secret) : machine;
+};
+
+const create = async (
+  connection: Connection,
+  spec: MachineSpec,
+  requestId: string,
+  { installation, log }: PodProviderOptions,
+): Promise<void> => {
+  const pod = await createPod(connection, spec, installation, requestId);
+  try {
+    await createSecret(connection, spec, installation, pod);
+  } catch (error) {
+    const { namespace, name, uid } = pod.metadata;
+    await deletePod(connection, { namespace, name, uid }).catch((cause: unknown) =>
+      log.error('a Pod without its Secret could not be deleted', cause, { namespace, name }),
+    );
+    throw error;
+  }
+};
+
+/** Undefined when they could not be listed: that is not "none". */
+const listOne = async (
+  connection: Connection,
+  namespace: string,
+  { installation, log }: PodProviderOptions,
+): Promise<readonly Machine[] | undefined> => {
+  try {
+    const { items } = await listAll(connection, machinePods(installation), namespace);
+    return items.map(toMachine).filter((machine) => machine.installation === installation);
+  } catch (error) {
+    log.error('Pods could not be listed', error, { namespace });
+    return undefined;
+  }
+};
+
+const list = async (connection: Connection, options: PodProviderOptions): Promise<FleetListing> => {
+  const namespaces = [...new Set(options.namespaces)];
+  const lists = await Promise.all(namespaces.map((namespace) => listOne(connection, namespace, options)));
+  const unknown = namespaces.filter((_, index) => lists[index] === undefined);
+  return {
+    machines: lists.flatMap((machines) => machines ?? []),
+    unknownZones: unknown.filter((namespace) => namespace !== ALL_NAMESPACES),
+    partial: unknown.includes(ALL_NAMESPACES),
+  };
+};
+
 /**
  * Pods as machines, over `connection`. Neither creation nor deletion is an operation of its own here: a call that is
  * accepted has ended, and the state of the Pod tells the rest.
  */
-export const openPodProvider = (options: PodProviderOptions, connection: Connection): MachineProvider => {
-  const { installation, clock, log } = options;
-
-  /** A crash between Pod and Secret leaves a Pod that would wait for ever. */
-  const judged = async (pod: PodObject): Promise<Machine> => {
-    const machine = toMachine(pod);
-    const secret = mountedSecret(pod.spec.volumes);
-    const isLate = clock.now() - (machine.createdAt ?? Infinity) > SECRET_WITHIN_MS;
-    if (machine.state !== 'creating' || secret === undefined || !isLate) return machine;
-    const { kind } = await readSecret(connection, machine.zone, secret);
-    return kind === 'missing' ? failedWithout(machine, secret) : machine;
-  };
-
-  const listOne = async (namespace: string): Promise<readonly Machine[] | undefined> => {
-    try {
-      const { items } = await listAll(connection, machinePods(installation), namespace);
-      return items.map(toMachine).filter((machine) => machine.installation === installation);
-    } catch (error) {
-      log.error('Pods could not be listed', error, { namespace });
-      return undefined;
-    }
-  };
-
-  const list = async (): Promise<FleetListing> => {
-    const namespaces = [...new Set(options.namespaces)];
-    const lists = await Promise.all(namespaces.map(listOne));
-    const unknown = namespaces.filter((_, index) => lists[index] === undefined);
-    return {
-      machines: lists.flatMap((machines) => machines ?? []),
-      unknownZones: unknown.filter((namespace) => namespace !== '*'),
-      partial: unknown.includes('*'),
-    };
-  };
-
-  return {
-    name: 'kubernetes',
-    async get(name, zone) {
-      const pod = await readPod(connection, zone, name);
-      return pod && judged(pod);
-    },
-    async create(spec, zone, requestId) {
-      const pod = await createPod(connection, spec, installation, requestId);
-      try {
-        await createSecret(connection, spec, installation, pod);
-      } catch (error) {
-        const { namespace, name, uid } = pod.metadata;
-        await deletePod(connection, { namespace, name, uid }).catch((cause: unknown) =>
-          log.error('a Pod without its Secret could not be deleted', cause, { namespace, name }),
-        );
-        throw error;
-      }
-      return { zone, name: `create-${requestId}` };
-    },
-    async delete({ name, zone, instanceId }) {
-      const deleted = await deletePod(connection, { namespace: zone, name, uid: instanceId });
-      return deleted ? { zone, name: `delete-${instanceId}` } : undefined;
-    },
-    start: () => Promise.reject(new SystemError('InvalidSpec', 'A Pod that has ended is not started again.')),
-    async wait(_, signal) {
-      await Promise.resolve();
-      return { kind: signal.aborted ? 'running' : 'succeeded' };
-    },
-    list,
-    close: () => connection.close(),
-  };
-};
+export const openPodProvider = (options: PodProviderOptions, connection: Connection): MachineProvider => ({
+  name: 'kubernetes',
+  async get(name, zone) {
+    const pod = await readPod(connection, zone, name);
+    return pod && judged(connection, pod, options.clock.now());
+  },
+  async create(spec, zone, requestId) {
+    await create(connection, spec, requestId, options);
+    return { zone, name: `create-${requestId}` };
+  },
+  async delete({ name, zone, instanceId }) {
+    const deleted = await deletePod(connection, { namespace: zone, name, uid: instanceId });
+    return deleted ? { zone, name: `delete-${instanceId}` } : undefined;
+  },
+  start: () => Promise.reject(new SystemError('InvalidSpec', 'A Pod that has ended is not started again.')),
+  async wait(_, signal) {
+    await Promise.resolve();
+    return { kind: signal.aborted ? 'running' : 'succeeded' };
+  },
+  list: () => list(connection, options),
+  close: () => connection.close(),
+});
