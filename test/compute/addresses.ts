@@ -29,3 +29,18 @@ export const makeAddressAllocator = (
     },
   };
 };
+
+/** Addresses of one range, 1 to 253. */
+const PER_RANGE = 253;
+
+/** Several ranges as one, numbered through from 1, for more machines than one range has addresses for. */
+export const joinRanges = (
+  ranges: readonly { address(last: number): string }[],
+): { readonly size: number; address(index: number): string } => ({
+  size: ranges.length * PER_RANGE,
+  address: (index) => {
+    const range = ranges[Math.floor((index - 1) / PER_RANGE)];
+    if (!range) throw new RangeError(`there is no address ${index} in ${ranges.length} ranges`);
+    return range.address(1 + ((index - 1) % PER_RANGE));
+  },
+});

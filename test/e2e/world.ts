@@ -6,7 +6,7 @@ import { pause } from '#shared/app/wait.ts';
 import { applyObject, callApi, type ApiAddress, type ApiAnswer } from '#test/services/api.ts';
 import { ensureNamespace } from '#test/services/apply.ts';
 import { makeProgress } from '#test/stack/progress.ts';
-import { startStack, type Stack } from '#test/stack/stack.ts';
+import { startStack, type Stack, type StackOptions } from '#test/stack/stack.ts';
 
 const proxySchema = z.looseObject({
   metadata: z.looseObject({
@@ -30,6 +30,7 @@ const proxySchema = z.looseObject({
     })
     .default({ conditions: [] }),
 });
+const listSchema = z.looseObject({ items: z.array(proxySchema) });
 export type ProxyView = z.infer<typeof proxySchema>;
 
 export interface World {
@@ -45,6 +46,8 @@ export interface World {
   /** The server's answer to an apply, refusals included. */
   tryApply(name: string, spec: Readonly<Record<string, unknown>>): Promise<string>;
   get(name: string): Promise<ProxyView | undefined>;
+  /** Every Proxy of the namespace. */
+  list(): Promise<readonly ProxyView[]>;
   /** As `kubectl delete --wait=false`. */
   remove(name: string): Promise<ApiAnswer>;
   /** Polls until `seen` holds; the error shows the last state. */
@@ -81,7 +84,7 @@ const makeWorld = (stack: Stack, namespace: string): World => {
   const { server, caFile, tokens } = stack.controlPlane;
   const api: ApiAddress = { server, caFile, token: tokens['admin'] ?? '' };
   const path = (name: string): string =>
-    `/apis/crawl.example.com/v1alpha1/namespaces/${namespace}/proxies/${name}`;
+    `/apis/crawl.example.com/v1alpha1/namespaces/${namespace}/proxies${name && `/${name}`}`;
   const manifest = (
     name: string,
     spec: Readonly<Record<string, unknown>>,
@@ -115,6 +118,10 @@ const makeWorld = (stack: Stack, namespace: string): World => {
     namespace,
     discoveryUrl: stack.deployments.urls.discovery,
     get,
+    async list() {
+      const answer = await callApi(api, path(''));
+      return listSchema.parse(answer.body).items;
+    },
     until,
     async apply(name, spec, labels) {
       await applyObject(api, manifest(name, spec, labels));
@@ -134,8 +141,8 @@ const makeWorld = (stack: Stack, namespace: string): World => {
 };
 
 /** Starts a stack of its own, and a namespace in it. */
-export const startWorld = async (namespace: string): Promise<World> => {
-  const stack = await startStack({ progress: makeProgress((line) => console.log(line)) });
+export const startWorld = async (namespace: string, options: Partial<StackOptions> = {}): Promise<World> => {
+  const stack = await startStack({ progress: makeProgress((line) => console.log(line)), ...options });
   const world = makeWorld(stack, namespace);
   await ensureNamespace(world.api, namespace);
   return world;

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Log } from '#shared/app/log.ts';
-import { makeAddressAllocator } from '#test/compute/addresses.ts';
+import { joinRanges, makeAddressAllocator } from '#test/compute/addresses.ts';
 import { startForwardProxy, type ForwardProxy } from '#test/compute/forward-proxy.ts';
 import { startComputeStandIn, type ComputeStandIn } from '#test/compute/stand-in.ts';
 import { makeAuthority } from '#test/services/authority.ts';
@@ -24,8 +24,8 @@ export interface Cloud {
   stop(): Promise<void>;
 }
 
-/** The first addresses of a stack's range; machines have the others. */
-const OWN = { echo: 1, target: 2, externalProxy: 3, firstMachine: 10, lastMachine: 250 } as const;
+/** The first addresses of a stack's first range; machines have the others. */
+const OWN = { echo: 1, target: 2, externalProxy: 3, firstMachine: 10 } as const;
 
 /** A machine answers a second after it runs: enough to see that "running" is not "listening". */
 const BOOT_MS = 1000;
@@ -33,10 +33,11 @@ const BOOT_MS = 1000;
 export const startCloud = async (
   projectId: string,
   runDir: string,
-  range: LoopbackRange,
+  ranges: readonly LoopbackRange[],
   log: Log,
 ): Promise<Cloud> => {
   await using owner = new AsyncDisposableStack();
+  const range = joinRanges(ranges);
   const authority = await makeAuthority('Local stack');
   const caFile = join(runDir, 'authority.pem');
   await writeFile(caFile, authority.caPem);
@@ -45,7 +46,7 @@ export const startCloud = async (
   owner.defer(() => target.stop());
   const externalProxy = await startForwardProxy({ host: range.address(OWN.externalProxy), port: 3128 });
   owner.defer(() => externalProxy.stop());
-  const addresses = makeAddressAllocator(range, OWN.firstMachine, OWN.lastMachine);
+  const addresses = makeAddressAllocator(range, OWN.firstMachine, range.size);
   const compute = await startComputeStandIn({ projectId, addresses, bootMs: BOOT_MS, log });
   owner.defer(() => compute.stop());
   const echoFront = { host: echoHost, ...(await authority.issue(echoHost)) };

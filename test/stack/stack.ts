@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { makeLog, type Log } from '#shared/app/log.ts';
+import type { Kubelet } from '#test/kubelet/kubelet.ts';
 import { startControlPlane, type ControlPlane } from '#test/services/control-plane.ts';
 import { startFirestoreEmulator, startPubsubEmulator } from '#test/services/emulators.ts';
 import { claimLoopbackRange, type LoopbackRange } from '#test/services/ports.ts';
@@ -15,6 +16,7 @@ import { startCloud, type Cloud } from './cloud.ts';
 import { deployAll, type Deployments } from './deploy-all.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { CLUSTER_USERS, applyInstallation } from './identities.ts';
+import { startNode } from './node.ts';
 import type { Progress } from './progress.ts';
 import { startScheduler } from './scheduler.ts';
 import { SUBSCRIPTIONS } from './subscriptions.ts';
@@ -25,6 +27,8 @@ export const INSTALLATION = 'local';
 export interface Stack {
   readonly controlPlane: ControlPlane;
   readonly cloud: Cloud;
+  /** Runs Pods. */
+  readonly kubelet: Kubelet;
   readonly deployments: Deployments;
   /** What `.local/env` holds. */
   readonly env: Readonly<Record<string, string>>;
@@ -38,6 +42,8 @@ export interface StackOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Default true: the minute jobs run. */
   readonly scheduled?: boolean;
+  /** Default 1: loopback ranges of about 120 machines each. */
+  readonly ranges?: number;
 }
 
 interface Services {
@@ -56,7 +62,7 @@ const owned = <T extends { stop(): Promise<void> }>(owner: AsyncDisposableStack,
 const startServices = async (
   owner: AsyncDisposableStack,
   runDir: string,
-  range: LoopbackRange,
+  ranges: readonly LoopbackRange[],
   { progress }: StackOptions,
   log: Log,
 ): Promise<Services> => {
@@ -70,7 +76,7 @@ const startServices = async (
     ),
     progress.step('Firestore emulator', () => startFirestoreEmulator({ runDir })),
     progress.step('Pub/Sub emulator', () => startPubsubEmulator({ runDir })),
-    progress.step('Compute Engine stand-in', () => startCloud(PROJECT, runDir, range, log)),
+    progress.step('Compute Engine stand-in', () => startCloud(PROJECT, runDir, ranges, log)),
   ]);
   for (const service of [cloud, pubsub, firestore, controlPlane]) owned(owner, service);
   // The product's clients, and ours, find the emulators by these.
@@ -84,6 +90,7 @@ const commonSettings = (services: Services): Record<string, string> => ({
   GOOGLE_CLOUD_PROJECT: PROJECT,
   INSTALLATION_ID: INSTALLATION,
   PROXY_NAMESPACES: '*',
+  PROVIDERS: 'gcp,kubernetes',
   FIRESTORE_EMULATOR_HOST: services.firestore,
   PUBSUB_EMULATOR_HOST: services.pubsub,
   COMPUTE_ENDPOINT: services.cloud.compute.url,
@@ -92,7 +99,7 @@ const commonSettings = (services: Services): Record<string, string> => ({
   METADATA_SERVER_DETECTION: 'none',
 });
 
-const environment = (services: Services, { urls }: Deployments): Record<string, string> => ({
+const environment = (services: Services, kubelet: Kubelet, { urls }: Deployments): Record<string, string> => ({
   KUBECONFIG: services.controlPlane.adminKubeconfig,
   DISCOVERY_URL: urls.discovery,
   PROVISION_URL: urls.provision,
@@ -101,6 +108,7 @@ const environment = (services: Services, { urls }: Deployments): Record<string, 
   ECHO_URL: urls.echo,
   ECHO_CA_FILE: services.cloud.caFile,
   COMPUTE_URL: services.cloud.compute.url,
+  KUBELET_URL: kubelet.url,
   TARGET_URL: services.cloud.target.url,
   EXTERNAL_PROXY: `${services.cloud.externalProxy.host}:${services.cloud.externalProxy.port}`,
   FIRESTORE_EMULATOR_HOST: services.firestore,
@@ -133,6 +141,16 @@ const connect = async (
   owned(owner, startScheduler(jobs, log));
 };
 
+const claimRanges = async (owner: AsyncDisposableStack, count: number): Promise<readonly LoopbackRange[]> => {
+  const ranges: LoopbackRange[] = [];
+  while (ranges.length < count) {
+    const range = await claimLoopbackRange();
+    owner.defer(() => range.release());
+    ranges.push(range);
+  }
+  return ranges;
+};
+
 const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Promise<Omit<Stack, 'stop'>> => {
   const { progress } = options;
   const runDir = await mkdtemp(join(tmpdir(), 'egress-proxies-'));
@@ -140,16 +158,16 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   const log = makeLog((line) => {
     if (/"severity":"(WARNING|ERROR)"/u.test(line)) progress.note(`  ! ${line.trimEnd()}`);
   });
-  const range = await claimLoopbackRange();
-  owner.defer(() => range.release());
+  const ranges = await claimRanges(owner, options.ranges ?? 1);
   const [services] = await Promise.all([
-    startServices(owner, runDir, range, options, log),
+    startServices(owner, runDir, ranges, options, log),
     progress.step('functions built', () => buildAll()),
   ]);
   const { server, caFile, tokens } = services.controlPlane;
   await progress.step('CRD and roles applied', () =>
     applyInstallation({ server, caFile, token: tokens['admin'] ?? '' }),
   );
+  const kubelet = owned(owner, await startNode(services.controlPlane, log));
   const deployments = await progress.step('functions and watcher running', async () => {
     const deployed = await deployAll({
       owner,
@@ -165,8 +183,9 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   return {
     controlPlane: services.controlPlane,
     cloud: services.cloud,
+    kubelet,
     deployments,
-    env: environment(services, deployments),
+    env: environment(services, kubelet, deployments),
     runDir,
   };
 };
