@@ -54,7 +54,7 @@ const allOutcomes = (reports: readonly ShardReport[]): Record<string, number> =>
 };
 
 const quantile = (sorted: readonly number[], q: number): number =>
-  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0);
+  Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0) * 10) / 10;
 
 /** The report of a run of at least one shard; `times` are those of its successful probes. */
 export const merged = (

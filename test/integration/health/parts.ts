@@ -1,6 +1,5 @@
 /** What tests of probes share: an authority, the echo in three forms, and proxies that work. */
 
-import { connect } from 'node:net';
 import { createSecureContext } from 'node:tls';
 
 import { systemIds } from '#shared/app/ids.ts';
@@ -14,6 +13,7 @@ import {
   startPeer,
   startTarget,
   startTlsPeer,
+  tunnelTo,
   type Behaviour,
   type TestServer,
 } from './servers.ts';
@@ -59,17 +59,6 @@ export interface Parts {
   close(): Promise<void>;
 }
 
-const tunnelling =
-  (port: number): Behaviour =>
-  (socket) => {
-    socket.once('data', () => {
-      const upstream = connect(port, '127.0.0.1');
-      upstream.on('error', () => socket.destroy());
-      socket.write(ESTABLISHED);
-      socket.pipe(upstream).pipe(socket);
-    });
-  };
-
 export const startParts = async (): Promise<Parts> => {
   const authority = await makeAuthority();
   const certificate = await authority.issue(['127.0.0.1', PROXY_HOST, '::1', 'localhost']);
@@ -88,7 +77,7 @@ export const startParts = async (): Promise<Parts> => {
     startForwardProxy({ host: PROXY_HOST, port: 0, credentials: CREDENTIALS }),
     startForwardProxy({ host: PROXY_HOST, port: 0, tls }),
   ]);
-  const tunnel = await kept(startPeer(tunnelling(echo.port), '0.0.0.0'));
+  const tunnel = await kept(startPeer(tunnelTo(echo.port), '0.0.0.0'));
   return {
     authority,
     credentials: CREDENTIALS,

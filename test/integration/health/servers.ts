@@ -2,7 +2,7 @@
 
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 
 import { toFramework } from '#shared/app/http.ts';
@@ -94,6 +94,19 @@ export const startTlsPeer = (behave: Behaviour, tls: Issued): Promise<TestServer
   server.on('tlsClientError', () => undefined);
   return started(server, '127.0.0.1');
 };
+
+/** A proxy that answers every CONNECT with a tunnel to one port, and always leaves from 127.0.0.1. */
+export const tunnelTo =
+  (port: number): Behaviour =>
+  (socket) => {
+    socket.once('data', () => {
+      const upstream = connect(port, '127.0.0.1');
+      upstream.on('error', () => socket.destroy());
+      socket.on('close', () => upstream.destroy());
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      socket.pipe(upstream).pipe(socket);
+    });
+  };
 
 /** Answers the first bytes that come with these bytes, then stays silent (or closes). */
 export const answering =
