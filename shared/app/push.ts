@@ -55,11 +55,20 @@ export const decodePush = (body: Uint8Array): Push => {
   };
 };
 
-const name = z.string().min(1).max(253);
+/** As Kubernetes names things: they become part of a path, and one that cannot exist is worth no retry. */
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const namespace = z
+  .string()
+  .max(63)
+  .regex(new RegExp(`^${LABEL}$`));
+const name = z
+  .string()
+  .max(253)
+  .regex(new RegExp(`^${LABEL}(\\.${LABEL})*$`));
 const uid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 
 const change: z.ZodType<ChangeMessage> = z.object({
-  namespace: name,
+  namespace,
   name,
   uid,
   reason: z.string().max(1024).default(''),

@@ -78,10 +78,21 @@ describe('what a message holds', () => {
     ['a uid that is none', { ...CHANGE, uid: '../x' }],
     ['an empty name', { ...CHANGE, name: '' }],
     ['a name that is too long', { ...CHANGE, name: 'x'.repeat(254) }],
+    ['a name that leads elsewhere', { ...CHANGE, name: 'a/../b' }],
+    ['a name in upper case', { ...CHANGE, name: 'P' }],
+    ['a namespace that leads elsewhere', { ...CHANGE, namespace: '../..' }],
+    ['a namespace with a dot', { ...CHANGE, namespace: 'a.b' }],
+    ['a namespace that is too long', { ...CHANGE, namespace: 'x'.repeat(64) }],
     ['a number', 7],
     ['null', null],
   ])('is no change with %s', (_, data) => {
     expect(parseChange(data)).toBeUndefined();
+  });
+
+  test('is a change of a Proxy with the longest of names', () => {
+    const longest = { ...CHANGE, namespace: 'n'.repeat(63), name: `${'p'.repeat(126)}.${'1-2'.repeat(42)}` };
+    expect(longest.name).toHaveLength(253);
+    expect(parseChange(longest)).toEqual(longest);
   });
 
   test('is a probe for a known reason only', () => {
