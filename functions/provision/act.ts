@@ -14,6 +14,7 @@ import type { Publisher } from '#shared/pubsub/publisher.ts';
 import { noteRefusal, placeKey, type Memory } from './memory.ts';
 import type { Sight } from './observe.ts';
 import type { Plan, Refusal, Step } from './plan.ts';
+import { RESEND_MS } from './tidy.ts';
 
 export interface Effects {
   readonly cluster: Pick<Cluster, 'setFinalizers' | 'patchStatus' | 'recordEvent'>;
@@ -92,24 +93,25 @@ const BEHAVIOURS: Readonly<Partial<Record<ErrorCode, Refusal['behaviour']>>> = {
 
 type Ask = Pick<Refusal, 'kind' | 'machine' | 'zone' | 'leftNothing'>;
 
-/** Asks the provider. A refusal is remembered for the next decision; an outage throws. */
+/** Asks the provider. A refusal is remembered for the next decision; an outage throws. `nothing`: no operation followed. */
 const ask = async (
   { memory }: Pass,
   what: Ask,
   call: () => Promise<OperationRef | undefined>,
-): Promise<boolean> => {
+): Promise<'begun' | 'nothing' | 'refused'> => {
   try {
     const operation = await call();
     const { kind, machine } = what;
-    if (operation) memory.pending.set(operation.name, { kind, machine, operation });
-    return true;
+    if (!operation) return 'nothing';
+    memory.pending.set(operation.name, { kind, machine, operation });
+    return 'begun';
   } catch (error) {
     if (!(error instanceof SystemError)) throw error;
     const behaviour = BEHAVIOURS[error.code];
     if (!behaviour) throw error;
     const { code, message } = error.provider ?? error;
     noteRefusal(memory, { ...what, behaviour, code, message });
-    return false;
+    return 'refused';
   }
 };
 
@@ -126,14 +128,19 @@ const createMachine = async (
   );
 };
 
+const SEEN_AGAIN_MS = 10_000;
+
 const deleteMachine = async (
   pass: Pass,
   { machine }: Extract<Step, { kind: 'deleteMachine' }>,
 ): Promise<void> => {
   const provider = providerOf(pass);
   const { name, zone, instanceId } = machine;
-  const accepted = await ask(pass, { kind: 'delete', machine: name, zone }, () => provider.delete(machine));
-  if (accepted) pass.memory.deletesSent.set(instanceId, { machine: name, at: pass.sight.now });
+  const answer = await ask(pass, { kind: 'delete', machine: name, zone }, () => provider.delete(machine));
+  if (answer === 'refused') return;
+  // Said to be gone already: where it is seen all the same, it is told again soon, and not only when it is late.
+  const early = answer === 'nothing' ? RESEND_MS - SEEN_AGAIN_MS : 0;
+  pass.memory.deletesSent.set(instanceId, { machine: name, at: pass.sight.now - early });
 };
 
 const storeCredentials = async (pass: Pass, endpointId: string): Promise<void> => {

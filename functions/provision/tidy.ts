@@ -9,7 +9,7 @@ import type { Next, Observation, PendingOperation, Step } from './plan.ts';
 /** Between two looks at a machine that is on its way out, and the least time between two proofs of absence. */
 export const WATCH_MS = 3_000;
 /** A delete call that left its machine running for so long is sent again. */
-const RESEND_MS = 600_000;
+export const RESEND_MS = 120_000;
 /** The end of a drain that is so near is waited for in the call. */
 const NEAR_MS = 15_000;
 /** After a refused delete call, this long until the next. */
@@ -55,8 +55,8 @@ const isLeaving = (
   now: number,
 ): boolean => {
   const recorded = machine.instanceId === intent.instanceId ? intent.deleteRequestedAt : undefined;
-  const sentAt = recorded ?? deletesSent[machine.instanceId];
-  return machine.state === 'stopping' || (sentAt !== undefined && now - sentAt < RESEND_MS);
+  const sentAt = Math.max(recorded ?? 0, deletesSent[machine.instanceId] ?? 0);
+  return machine.state === 'stopping' || now - sentAt < RESEND_MS;
 };
 
 const deletions = (

@@ -176,6 +176,22 @@ describe('deletion', () => {
     expect(await provision.get(name)).toBeUndefined();
   });
 
+  test('sees a machine go although its delete call was answered with "not found" (row 43)', async () => {
+    const name = await ready();
+    const machine = await machineOf(name);
+    await provision.remove(name);
+    const { control } = provision.compute.standIn;
+    control.addFault({
+      kind: 'status',
+      statuses: [404],
+      method: 'instances.delete',
+      namePrefix: machine.name,
+    });
+    await provision.nudge(name);
+    expect(await machinesOf(name)).toEqual([]);
+    expect(await provision.get(name)).toBeUndefined();
+  });
+
   test('creates nothing for messages that come after it (rows 17, 54)', async () => {
     const name = await ready();
     await provision.remove(name);

@@ -104,6 +104,20 @@ describe('deletion', () => {
     expect(kinds(plan)).toContain('deleteMachine');
   });
 
+  it('asks again once, not in every pass, when a machine told to go long ago was told again', () => {
+    const told = anIntent({ deleteRequestedAt: NOW - 700_000 });
+    const plan = planOf(
+      converged({
+        proxy: deleting,
+        record: aRecord({ deleting: true, machines: [told] }),
+        fleet: seen(aMachine(told)),
+        deletesSent: { [aMachine(told).instanceId]: NOW - 1_000 },
+      }),
+    );
+    expect(kinds(plan)).not.toContain('deleteMachine');
+    expect(plan.next.pauseMs).toBeGreaterThan(0);
+  });
+
   it('keeps the finalizer while absence was seen only once (K3)', () => {
     const plan = planOf(
       converged({
