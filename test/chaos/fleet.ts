@@ -55,6 +55,8 @@ const specOf = (slot: Slot): Record<string, unknown> => ({
   maxLeases: slot.maxLeases,
   cordoned: slot.cordoned,
   drainTimeoutSeconds: 4,
+  // A probe that is slow because this machine is busy says nothing about the proxy.
+  healthCheck: { timeoutSeconds: 20 },
   revision: slot.revision,
   updateStrategy: { type: slot.strategy },
   ...(slot.withSecrets ? { credentialsSecretRef: { name: SECRET } } : {}),

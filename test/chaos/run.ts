@@ -13,8 +13,9 @@ import { startWitness } from './witness.ts';
 export interface ChaosOptions {
   readonly seed: number;
   readonly proxies: number;
-  /** How many things happen. */
+  /** How many things happen, and the time after which no more do. */
   readonly events: number;
+  readonly longestMs: number;
   /** The longest pause between two of them. */
   readonly pauseMs: number;
   /** How long the world may take to be right again. */
@@ -113,7 +114,8 @@ export const runChaos = async (world: World, options: ChaosOptions): Promise<Cha
     for (const slot of fleet.slots.slice(0, Math.ceil(options.proxies * 0.8))) await fleet.create(slot);
     await untilSomeAreReady(world, fleet, options.settleMs);
     say('some are Ready');
-    for (let event = 0; event < options.events; event += 1) {
+    const begun = performance.now();
+    for (let event = 0; event < options.events && performance.now() - begun < options.longestMs; event += 1) {
       const [, name, happen] = choose(list, random);
       counts[name] = (counts[name] ?? 0) + 1;
       say(`${event} ${name}: ${await happen(random)}`);

@@ -17,6 +17,7 @@ export const bench: Bench = async ({ seed, say }) => {
       seed,
       proxies,
       events,
+      longestMs: 60 * 60_000,
       pauseMs: 400,
       settleMs: 30 * 60_000,
       patient: true,
