@@ -8,6 +8,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import { SystemError, hasCode } from '#shared/app/errors.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import { backoff, pause } from '#shared/app/wait.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
 import type { Gate } from '#shared/domain/gate.ts';
 import type { LeaseDocument } from '#shared/domain/lease.ts';
 import { applyOperation, type LeaseOperation, type LeaseOutcome } from '#shared/domain/lease-rules.ts';
@@ -35,6 +36,7 @@ export interface BatchCommitOptions {
   readonly time: ServerTime;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly metrics: Metrics;
 }
 
 /** Documents that are remembered; the least recently used one is forgotten. */
@@ -152,10 +154,11 @@ const withoutReplays = async (
 };
 
 /** Documents on which a commit of this instance met another one. */
-const makeContention = (clock: Pick<Clock, 'monotonic'>) => {
+const makeContention = ({ clock, metrics }: Pick<BatchCommitOptions, 'clock' | 'metrics'>) => {
   const until = new Map<string, number>();
   return {
     note(uid: string): void {
+      metrics.count('lease_commit_conflict');
       until.delete(uid);
       until.set(uid, clock.monotonic() + CONTENDED_MS);
       const [oldest] = until.keys();
@@ -174,7 +177,7 @@ interface Base {
 export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
   const { leases, idempotency, time, clock, ids } = options;
   const memory = makeMemory(leases);
-  const contention = makeContention(clock);
+  const contention = makeContention(options);
 
   const read = async (uid: string): Promise<Base> => ({ stored: await memory.read(uid), isFresh: true });
 

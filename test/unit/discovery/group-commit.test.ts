@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { noMetrics } from '#shared/app/metrics.ts';
 import { SystemError } from '#shared/app/errors.ts';
 
 import { makeGroupCommit } from '../../../functions/discovery/group-commit.ts';
@@ -19,7 +20,7 @@ const ids = { token: () => '', uuid: () => '', fraction: () => 0 };
 
 const make = (maxLeases = 200) => {
   const fake = fakeLeases(UID, leaseDocument({ gate: gate({ maxLeases }) }));
-  const commits = makeGroupCommit({ ...fake, ids });
+  const commits = makeGroupCommit({ ...fake, ids, metrics: noMetrics });
   const submit = (operation: ReturnType<typeof acquireOf>) => commits.submit(UID, { operation });
   return { fake, commits, submit };
 };
@@ -64,7 +65,7 @@ describe('group commit', () => {
 
   it('says that a lease is over only after a fresh read', async () => {
     const { fake, submit, commits } = make(2);
-    const other = makeGroupCommit({ ...fake, ids });
+    const other = makeGroupCommit({ ...fake, ids, metrics: noMetrics });
     await submit(acquireOf(1));
     await other.submit(UID, { operation: acquireOf(2) });
     expect((await submit(renewOf(2))).kind).toBe('renewed');
