@@ -167,9 +167,13 @@ interface Running {
   readonly ports: PortClaim[];
 }
 
-/** Clients stop before the servers that they talk to. */
-const stopAll = async ({ processes, ports }: Running): Promise<void> => {
-  for (const child of processes.toReversed()) await child.stop(10_000);
+/** Nothing of it is kept, so that a server that still waits for its clients is not waited for. */
+const STOP_MS = 3_000;
+
+/** The store goes last: without it the others do not end by themselves. */
+const stopAll = async ({ processes: [etcd, ...others], ports }: Running): Promise<void> => {
+  await Promise.all(others.map((child) => child.stop(STOP_MS)));
+  await etcd?.stop(STOP_MS);
   await Promise.all(ports.map((port) => port.release()));
 };
 

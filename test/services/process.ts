@@ -54,6 +54,14 @@ const killAtExit = (): void => {
   });
 };
 
+let ending = false;
+
+/** For a program that was told to end while things start: asks all children to end, and lets no more be started. */
+export const endProcesses = (): void => {
+  ending = true;
+  for (const pid of live) signalGroup(pid, 'SIGTERM');
+};
+
 let deathSignal: boolean | undefined;
 const hasDeathSignal = (): boolean => {
   deathSignal ??= spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true'], { stdio: 'ignore' }).status === 0;
@@ -114,6 +122,7 @@ const stopGroup = async (pid: number, exited: Promise<Exit>, graceMs: number): P
 
 /** Starts a program in a process group of its own; rejects when it cannot be started at all. */
 export const startProcess = async (spec: ProcessSpec): Promise<ManagedProcess> => {
+  if (ending) throw new Error(`${spec.name} is not started any more`);
   killAtExit();
   const [command, args] = guardedCommand(spec);
   const output = openSync(spec.logFile, 'a', 0o600);

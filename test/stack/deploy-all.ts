@@ -1,6 +1,7 @@
 /** Every deployable with its own settings and, where it has rights in the cluster, its own identity. */
 
 import type { ControlPlane } from '#test/services/control-plane.ts';
+import { startTogether, stopTogether, type Stoppable } from '#test/services/together.ts';
 import type { Deployable } from '#test/tools/build.ts';
 
 import type { Cloud } from './cloud.ts';
@@ -22,16 +23,14 @@ export interface DeployAllOptions {
   readonly note: (line: string) => void;
 }
 
-const makeDeployer = ({ owner, runDir, services, settings, note }: DeployAllOptions) => {
+const makeDeployer = ({ runDir, services, settings, note }: DeployAllOptions) => {
   const identity = async (name: Deployable): Promise<Record<string, string>> =>
     CLUSTER_USERS.some((user) => user === name)
       ? { KUBECONFIG: await services.controlPlane.kubeconfigFor(name) }
       : {};
   return async (name: Deployable, own: Readonly<Record<string, string>> = {}): Promise<Deployment> => {
     const env = { ...settings, ...(await identity(name)), ...own };
-    const deployment = await deploy({ name, env, runDir, log: note });
-    owner.defer(() => deployment.stop());
-    return deployment;
+    return deploy({ name, env, runDir, log: note });
   };
 };
 
@@ -41,15 +40,20 @@ export const deployAll = async (
 ): Promise<Deployments & { watcher: Deployment }> => {
   const { owner, services } = options;
   const start = makeDeployer(options);
+  // All at the same time: what one of them has under way, nobody waits for any more.
+  const running: Stoppable[] = [];
+  owner.defer(() => stopTogether(running));
   const echo = await start('echo');
+  running.push(echo);
   const front = await startTlsFront({ ...services.cloud.echoFront, upstream: echo.url });
   owner.defer(() => front.stop());
-  const [provision, health, discovery, gc] = await Promise.all([
+  const [provision, health, discovery, gc] = await startTogether([
     start('provision'),
     start('health', { PROBE_TARGET_URL: front.url, PROBE_CA_FILE: services.cloud.caFile }),
     start('discovery'),
     start('gc'),
   ]);
+  running.push(provision, health, discovery, gc);
   const functions: Deployments = {
     instances: { provision, health, discovery, gc, echo },
     urls: {
@@ -61,5 +65,7 @@ export const deployAll = async (
     },
   };
   await options.beforeWatcher(functions);
-  return { ...functions, watcher: await start('watcher') };
+  const watcher = await start('watcher');
+  running.push(watcher);
+  return { ...functions, watcher };
 };

@@ -11,6 +11,8 @@ import { DIST, FUNCTIONS, type Deployable } from '#test/tools/build.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const FRAMEWORK = join(ROOT, 'node_modules/@google-cloud/functions-framework/build/src/main.js');
 const START_MS = 60_000;
+/** A call that is still under way when the stack ends is nobody's any more. */
+const STOP_MS = 2000;
 
 export interface DeploymentOptions {
   readonly name: Deployable;
@@ -89,9 +91,9 @@ const supervise = (first: ManagedProcess, options: DeploymentOptions, claim: Por
     logFile: first.logFile,
     async stop() {
       ended.abort();
-      await current.stop();
+      await current.stop(STOP_MS);
       await looping;
-      await current.stop();
+      await current.stop(STOP_MS);
       await claim.release();
     },
   };

@@ -2,10 +2,12 @@
 
 import { join } from 'node:path';
 
+import { endProcesses } from '#test/services/process.ts';
+
 import { claimEnvFile } from './env-file.ts';
 import { USAGE, parseOptions, type StartOptions } from './options.ts';
-import { makeProgress } from './progress.ts';
-import { startStack } from './stack.ts';
+import { makeProgress, type Progress } from './progress.ts';
+import { startStack, type Stack } from './stack.ts';
 import { runTour } from './tour.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -43,6 +45,18 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     else signal.addEventListener('abort', fail, { once: true });
   });
 
+/** What is starting is not waited for: it fails at once when its process ends, and the rest is taken away as ever. */
+const startUnless = async (signal: AbortSignal, progress: Progress): Promise<Stack> => {
+  signal.addEventListener('abort', endProcesses, { once: true });
+  try {
+    return await startStack({ progress });
+  } catch (error) {
+    return signal.aborted ? await aborted(signal) : Promise.reject(error);
+  } finally {
+    signal.removeEventListener('abort', endProcesses);
+  }
+};
+
 const run = async (options: StartOptions): Promise<void> => {
   const signal = interruption();
   const progress = makeProgress(print, signal);
@@ -50,7 +64,7 @@ const run = async (options: StartOptions): Promise<void> => {
   const envFile = await claimEnvFile(ROOT);
   owner.defer(() => envFile.remove());
   print('Starting the stack');
-  const stack = await startStack({ progress });
+  const stack = await startUnless(signal, progress);
   owner.defer(async () => {
     print('Stopping');
     await stack.stop();
@@ -73,7 +87,9 @@ const isCleanEnd = (error: unknown): boolean =>
   error instanceof Interrupted && !process.argv.includes('--exit');
 
 main().catch((error: unknown) => {
-  if (isCleanEnd(error)) return;
-  process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = isCleanEnd(error) ? 0 : 1;
+  if (process.exitCode === 1)
+    process.stderr.write(`\n${error instanceof Error ? error.message : String(error)}\n`);
+  // A build that is under way has nothing to be taken away, and nobody waits for it.
+  if (error instanceof Interrupted) process.exit();
 });

@@ -8,7 +8,7 @@ export interface Progress {
 
 const seconds = (from: number): string => `${((performance.now() - from) / 1000).toFixed(1)} s`;
 
-/** Once `signal` has aborted no further step begins. */
+/** Once `signal` has aborted no further step begins, and what ends is not worth a note. */
 export const makeProgress = (write: (line: string) => void, signal?: AbortSignal): Progress => {
   const begun = performance.now();
   return {
@@ -23,6 +23,8 @@ export const makeProgress = (write: (line: string) => void, signal?: AbortSignal
         throw new Error(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
       }
     },
-    note: (line) => write(line),
+    note: (line) => {
+      if (!signal?.aborted) write(line);
+    },
   };
 };
