@@ -31,6 +31,8 @@ export interface Observation {
   readonly installation: string;
   /** By name; a Secret that was not read yet, or cannot be, is absent and opens no gap. */
   readonly secretVersions: Readonly<Record<string, string>>;
+  /** Names the newest happening to one of its Pods; absent while there is none. */
+  readonly machine?: string | undefined;
   /** When (ms) each gap was last forwarded. */
   readonly forwarded: ReadonlyMap<string, number>;
   readonly now: number;
@@ -85,6 +87,10 @@ const secretGaps = ({ view, secretVersions }: Observation): readonly Gap[] =>
           : [{ key: `secret:${name}:${version}`, reason: 'SecretChanged' }];
       });
 
+/** Its effect shows in the Pod, not in the status: it is forwarded once, and what is lost is gc's. */
+const machineGaps = ({ machine }: Observation): readonly Gap[] =>
+  machine === undefined ? [] : [{ key: `machine:${machine}`, reason: 'MachineChanged', once: true }];
+
 /** A deletion that was forwarded, or dealt with, is somebody's work already; one that went past the finalizer is not. */
 const goneGaps = ({ view, forwarded }: Observation): readonly Gap[] => {
   const handled = view.deleting && objectGaps(view).every(({ key }) => forwarded.has(key));
@@ -97,7 +103,7 @@ const gapsOf = (observation: Observation): readonly Gap[] => {
   if (view.installation !== undefined && view.installation !== installation) return [];
   if (gone) return goneGaps(observation);
   const gaps = objectGaps(view);
-  return gaps.length > 0 ? gaps : secretGaps(observation);
+  return [...(gaps.length > 0 ? gaps : secretGaps(observation)), ...machineGaps(observation)];
 };
 
 const reasonOf = (gaps: readonly Gap[]): string => {

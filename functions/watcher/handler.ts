@@ -4,23 +4,30 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
+import { pause } from '#shared/app/wait.ts';
 import type { Cluster, ProxyObject, WatchOptions } from '#shared/kubernetes/cluster.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
 import { makeKnown, type Known } from './known.ts';
 import { livenessHandler, makeLiveness } from './liveness.ts';
 import { makeNudger, type Nudger } from './nudger.ts';
-import { runSecretLoop } from './secret-loop.ts';
+import { makePodSink } from './pods.ts';
+import { runSecretLoop, type SecretLoopPorts } from './secret-loop.ts';
 import { viewOf } from './view.ts';
 import { makeWarnings } from './warnings.ts';
 import { WATCH_TIMES, runWatchLoop, type WatchSink, type WatchTimes } from './watch-loop.ts';
 
 export interface WatcherPorts {
-  readonly cluster: Pick<Cluster, 'listNamespace' | 'watchProxies' | 'readSecret' | 'recordEvent'>;
+  readonly cluster: Pick<
+    Cluster,
+    'listNamespace' | 'watchProxies' | 'machinePods' | 'readSecret' | 'recordEvent'
+  >;
   readonly publisher: Pick<Publisher, 'change'>;
   readonly installation: string;
   /** `['*']` = all of the cluster, by one watch; else one watch each. */
   readonly namespaces: readonly string[];
+  /** True where Pods are machines: needs the rights of that component. */
+  readonly pods: boolean;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -69,11 +76,23 @@ const makeSink = (
   };
 };
 
+const secretLoopOf = (ports: WatcherPorts, known: Known, nudger: Nudger): SecretLoopPorts => ({
+  index: known.secrets,
+  read: ({ namespace, name }, signal) => ports.cluster.readSecret(namespace, name, signal),
+  onNews: (uids) => uids.forEach((uid) => nudger.evaluate(uid)),
+  clock: ports.clock,
+  ids: ports.ids,
+  log: ports.log,
+  everyMs: ports.secretsEveryMs ?? 30_000,
+  ...SECRET_TIMES,
+});
+
 /** `run` ends some moments after its signal aborts, with nothing in flight; no error ends it before. */
 export const makeWatcher = (ports: WatcherPorts) => {
-  const { cluster, clock, log } = ports;
+  const { cluster, clock } = ports;
   const scopes = [...new Set(ports.namespaces)];
   const known = makeKnown();
+  const inTouch = new Set<string>();
   const liveness = makeLiveness(scopes, STALE_MS, clock);
   const nudger = makeNudger({
     ...ports,
@@ -87,20 +106,28 @@ export const makeWatcher = (ports: WatcherPorts) => {
       list: (scope: string, signal?: AbortSignal) => cluster.listNamespace(scope, signal),
       watch: (options: WatchOptions) => cluster.watchProxies(options),
     },
-    sink: makeSink(known, nudger, (scope) => liveness.progress(scope)),
+    sink: makeSink(known, nudger, (scope) => {
+      inTouch.add(scope);
+      liveness.progress(scope);
+    }),
     times: ports.times ?? timesFor(scopes.length),
   };
-  const secrets = {
-    index: known.secrets,
-    read: ({ namespace, name }: { namespace: string; name: string }, signal: AbortSignal) =>
-      cluster.readSecret(namespace, name, signal),
-    onNews: (uids: readonly string[]) => uids.forEach((uid) => nudger.evaluate(uid)),
-    clock,
-    ids: ports.ids,
-    log,
-    everyMs: ports.secretsEveryMs ?? 30_000,
-    ...SECRET_TIMES,
+  const podLoop = {
+    ...loop,
+    source: cluster.machinePods(ports.installation),
+    sink: makePodSink({
+      onNews: ({ uid }, version) => {
+        if (known.machineChanged(uid, version)) nudger.evaluate(uid);
+      },
+      progress: () => undefined,
+    }),
   };
+  const runPodLoop = async (scope: string, signal: AbortSignal): Promise<void> => {
+    // Only what is known can be nudged: Proxies first.
+    while (!signal.aborted && !inTouch.has(scope)) await pause(100, signal);
+    await runWatchLoop(podLoop, scope, signal);
+  };
+  const secrets = secretLoopOf(ports, known, nudger);
   return {
     http: livenessHandler(liveness),
     /** Proxies and Secrets that are remembered, and Proxies that are not settled. */
@@ -108,6 +135,7 @@ export const makeWatcher = (ports: WatcherPorts) => {
     async run(signal: AbortSignal): Promise<void> {
       await Promise.all([
         ...scopes.map((scope) => runWatchLoop(loop, scope, signal)),
+        ...(ports.pods ? scopes : []).map((scope) => runPodLoop(scope, signal)),
         runSecretLoop(secrets, signal),
         nudger.run(signal),
       ]);

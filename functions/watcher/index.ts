@@ -23,7 +23,8 @@ const publisher = openPublisher({
   changesTopic: config.PROXY_CHANGES_TOPIC,
 });
 const { INSTALLATION_ID: installation, PROXY_NAMESPACES: namespaces } = config;
-const watcher = makeWatcher({ ...tools, cluster, publisher, installation, namespaces });
+const pods = config.PROVIDERS.includes('kubernetes');
+const watcher = makeWatcher({ ...tools, cluster, publisher, installation, namespaces, pods });
 
 const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());

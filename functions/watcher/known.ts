@@ -6,6 +6,8 @@ import { makeSecretIndex } from './secret-index.ts';
 export interface Entry {
   view: ProxyView;
   gone: boolean;
+  /** The newest happening to one of its Pods. */
+  machine?: string;
   /** When (ms) each gap was last forwarded. */
   readonly forwarded: Map<string, number>;
 }
@@ -40,6 +42,14 @@ export const makeKnown = () => {
     /** The Proxy is no longer there; how it was last seen says whether that was expected. */
     vanished(view: ProxyView): void {
       put(entries.get(view.ref.uid)?.view ?? view, true);
+    },
+
+    /** Something happened to a Pod of this Proxy; false when the Proxy is not known, or not any more. */
+    machineChanged(uid: string, version: string): boolean {
+      const entry = entries.get(uid);
+      if (!entry || entry.gone) return false;
+      entry.machine = version;
+      return true;
     },
 
     /** Proxies of a scope that a complete list no longer holds. */

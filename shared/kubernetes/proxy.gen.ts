@@ -90,7 +90,7 @@ export interface ProxySpec {
   readonly updateStrategy?: ProxySpecUpdateStrategy;
 }
 /**
- * User-data for cloud-init on the machine, written inline or in a Secret (exactly one of them). It installs and configures the proxy software. A change, of the Secret's content too, replaces the machine. Only for gcp.
+ * User-data for cloud-init on the machine, written inline or in a Secret (exactly one of them). It installs and configures the proxy software. A Pod finds it as the file /etc/egress-proxies/user-data. A change, of the Secret's content too, replaces the machine. Forbidden for External.
  */
 export interface ProxySpecCloudInit {
   /**
@@ -115,7 +115,7 @@ export interface ProxySpecCloudInitSecretRef {
   readonly key?: string;
 }
 /**
- * A Secret in the Proxy's namespace with the keys username and password, which clients present to the proxy (Basic auth). It must carry the label crawl.example.com/credentials=true. Handed to a gcp machine as metadata proxy-username and proxy-password, and to crawlers with each lease.
+ * A Secret in the Proxy's namespace with the keys username and password, which clients present to the proxy (Basic auth). It must carry the label crawl.example.com/credentials=true. Handed to a gcp machine as metadata proxy-username and proxy-password, to a Pod as files of these names in /etc/egress-proxies, and to crawlers with each lease.
  */
 export interface ProxySpecCredentialsSecretRef {
   /**

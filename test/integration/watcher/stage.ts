@@ -105,6 +105,7 @@ export interface StartOptions {
   readonly pubsubHost?: string;
   readonly times?: WatchTimes;
   readonly namespaces?: readonly string[];
+  readonly pods?: boolean;
   readonly cluster?: (cluster: Cluster) => WatcherPorts['cluster'];
 }
 
@@ -154,6 +155,7 @@ export const openStage = async () => {
       publisher,
       installation: INSTALLATION,
       namespaces: options.namespaces ?? [namespace],
+      pods: options.pods ?? false,
       times: options.times ?? PATIENT,
       secretsEveryMs: 200,
     });
