@@ -17,9 +17,11 @@ const everywhere = (manifest: Manifest): Manifest =>
     ? { ...manifest, kind: 'ClusterRoleBinding', metadata: { name: `${manifest.metadata.name}-everywhere` } }
     : manifest;
 
-/** Applies what an installation for all namespaces has in its cluster. */
+/** Applies what an installation for all namespaces has in its cluster, Pods as machines included. */
 export const applyInstallation = async (api: ApiAddress): Promise<void> => {
   await applyFile(api, join(ROOT, 'crds/proxy.yaml'));
-  const roles = parseManifests(await readFile(join(ROOT, 'terraform/cluster/rbac.yaml'), 'utf8'));
-  for (const manifest of roles) await applyObject(api, everywhere(manifest));
+  for (const file of ['rbac.yaml', 'rbac-pods.yaml']) {
+    const roles = parseManifests(await readFile(join(ROOT, 'terraform/cluster', file), 'utf8'));
+    for (const manifest of roles) await applyObject(api, everywhere(manifest));
+  }
 };

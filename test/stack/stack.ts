@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { makeLog, type Log } from '#shared/app/log.ts';
+import type { Kubelet } from '#test/kubelet/kubelet.ts';
 import { startControlPlane, type ControlPlane } from '#test/services/control-plane.ts';
 import { startFirestoreEmulator, startPubsubEmulator } from '#test/services/emulators.ts';
 import { claimLoopbackRange, type LoopbackRange } from '#test/services/ports.ts';
@@ -15,6 +16,7 @@ import { startCloud, type Cloud } from './cloud.ts';
 import { deployAll, type Deployments } from './deploy-all.ts';
 import { startDispatcher } from './dispatcher.ts';
 import { CLUSTER_USERS, applyInstallation } from './identities.ts';
+import { startNode } from './node.ts';
 import type { Progress } from './progress.ts';
 import { startScheduler } from './scheduler.ts';
 import { SUBSCRIPTIONS } from './subscriptions.ts';
@@ -25,6 +27,8 @@ export const INSTALLATION = 'local';
 export interface Stack {
   readonly controlPlane: ControlPlane;
   readonly cloud: Cloud;
+  /** Runs Pods. */
+  readonly kubelet: Kubelet;
   readonly deployments: Deployments;
   /** What `.local/env` holds. */
   readonly env: Readonly<Record<string, string>>;
@@ -86,6 +90,7 @@ const commonSettings = (services: Services): Record<string, string> => ({
   GOOGLE_CLOUD_PROJECT: PROJECT,
   INSTALLATION_ID: INSTALLATION,
   PROXY_NAMESPACES: '*',
+  PROVIDERS: 'gcp,kubernetes',
   FIRESTORE_EMULATOR_HOST: services.firestore,
   PUBSUB_EMULATOR_HOST: services.pubsub,
   COMPUTE_ENDPOINT: services.cloud.compute.url,
@@ -94,7 +99,11 @@ const commonSettings = (services: Services): Record<string, string> => ({
   METADATA_SERVER_DETECTION: 'none',
 });
 
-const environment = (services: Services, { urls }: Deployments): Record<string, string> => ({
+const environment = (
+  services: Services,
+  kubelet: Kubelet,
+  { urls }: Deployments,
+): Record<string, string> => ({
   KUBECONFIG: services.controlPlane.adminKubeconfig,
   DISCOVERY_URL: urls.discovery,
   PROVISION_URL: urls.provision,
@@ -103,6 +112,7 @@ const environment = (services: Services, { urls }: Deployments): Record<string, 
   ECHO_URL: urls.echo,
   ECHO_CA_FILE: services.cloud.caFile,
   COMPUTE_URL: services.cloud.compute.url,
+  KUBELET_URL: kubelet.url,
   TARGET_URL: services.cloud.target.url,
   EXTERNAL_PROXY: `${services.cloud.externalProxy.host}:${services.cloud.externalProxy.port}`,
   FIRESTORE_EMULATOR_HOST: services.firestore,
@@ -161,6 +171,7 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   await progress.step('CRD and roles applied', () =>
     applyInstallation({ server, caFile, token: tokens['admin'] ?? '' }),
   );
+  const kubelet = owned(owner, await startNode(services.controlPlane, log));
   const deployments = await progress.step('functions and watcher running', async () => {
     const deployed = await deployAll({
       owner,
@@ -176,8 +187,9 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   return {
     controlPlane: services.controlPlane,
     cloud: services.cloud,
+    kubelet,
     deployments,
-    env: environment(services, deployments),
+    env: environment(services, kubelet, deployments),
     runDir,
   };
 };

@@ -15,7 +15,7 @@ import type { Progress } from './progress.ts';
 import type { Stack } from './stack.ts';
 
 const SAMPLES = join(import.meta.dirname, '../../crds/samples');
-const FILES = ['gcp.yaml', 'gcp-secrets.yaml', 'external.yaml'] as const;
+const FILES = ['gcp.yaml', 'gcp-secrets.yaml', 'kubernetes.yaml', 'external.yaml'] as const;
 const READY_MS = 120_000;
 
 const externalSchema = z.looseObject({ spec: z.looseObject({ endpoint: z.looseObject({}) }) });
