@@ -14,7 +14,7 @@ export const providerIsNotConfigured: Check<Scene> = ({ observation, facts, reco
         provisioned: {
           status: 'False',
           reason: 'ProviderNotConfigured',
-          message: `Provider ${facts.desired.provider} is not configured in this installation.`,
+          message: `Provider ${facts.desired.provider} is not configured in this installation. An operator has to add it to PROVIDERS, or the Proxy has to be deleted.`,
         },
         stalled: true,
         wake: { at: now + BLOCKED_MS, reason: 'ProviderNotConfigured' },

@@ -37,7 +37,7 @@ const endpointIsRefused: Check = ({ observation, record, given, now }) =>
         provisioned: {
           status: 'False',
           reason: 'EndpointRefused',
-          message: `${given.host} is a loopback, link-local, private or otherwise reserved address; the operator has not allowed such endpoints.`,
+          message: `${given.host} is a loopback, link-local, private or otherwise reserved address. Give one that is public, or have the operator allow such endpoints (ALLOW_PRIVATE_ENDPOINTS).`,
         },
         stalled: true,
         wake: { at: now + BLOCKED_MS, reason: 'EndpointRefused' },

@@ -116,7 +116,7 @@ export const nameIsBlocked: Check<Wanted> = (scene) => {
     ({ kind, machine, behaviour }) =>
       kind === 'create' && machine === wanted.name && behaviour === 'Conflict',
   );
-  if (!refused || place.mine.length > 0) return undefined;
+  if ((!refused && wanted.failure?.behaviour !== 'Conflict') || place.mine.length > 0) return undefined;
   const reason = 'MachineGone';
   const message = `The name ${wanted.name} is taken by something that another machine left behind, such as a disk.`;
   if (place.gone) return startAfresh(scene, { because: 'nameIsBlocked', proven: true, reason, message });
@@ -141,10 +141,20 @@ const FAILURE_REASON = {
   Unauthorised: 'ProviderError',
 } as const satisfies Record<MachineFailure['behaviour'], Finding<'Provisioned'>['reason']>;
 
+/** What a person can do about it. */
+const REMEDY: Readonly<Record<MachineFailure['behaviour'], string>> = {
+  QuotaExceeded: 'It is tried again by itself; raise the quota, or delete what is not needed.',
+  CapacityUnavailable: 'It is tried again by itself; more zones in gcp.zones help.',
+  InvalidSpec: 'Correct the spec; unchanged, it is tried again every ten minutes.',
+  Conflict: 'It is tried again by itself.',
+  Transient: 'It is tried again by itself.',
+  Unauthorised: 'An operator has to give provision the right to do this; it is tried again by itself.',
+};
+
 const refusedFinding = ({ behaviour, code, message }: MachineFailure): Finding<'Provisioned'> => ({
   status: 'False',
   reason: FAILURE_REASON[behaviour],
-  message: `${code}: ${message}`,
+  message: `${code}: ${message} ${REMEDY[behaviour]}`,
 });
 
 const needsAPerson = ({ behaviour }: MachineFailure): boolean =>
@@ -178,7 +188,7 @@ export const zonesAreExhausted: Check<Wanted> = (scene) => {
       status: 'False',
       reason: 'CapacityUnavailable',
       message:
-        `No capacity in ${zones.join(', ')}; tried again later. ${wanted.failure?.message ?? ''}`.trim(),
+        `No capacity in ${zones.join(', ')}. ${REMEDY.CapacityUnavailable} ${wanted.failure?.message ?? ''}`.trim(),
     },
     blocked: isReplacing(scene),
     wake: { at: soonest, reason: 'CapacityUnavailable' },

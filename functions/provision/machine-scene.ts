@@ -116,8 +116,10 @@ const LOSS_BASE_MS = 10_000;
 const LOSS_CAP_MS = 600_000;
 
 /** The first loss is made good at once, the next ones ever later: what cannot last is not made over and over. */
-const lossOf = ({ wanted, observation, now }: Wanted, { reason, message }: Farewell): Loss => {
+const lossOf = ({ wanted, observation, now }: Wanted, { because, reason, message }: Farewell): Loss => {
   const { insteadOf, askedAt = now } = wanted;
+  // It never was: nothing has been lost again.
+  if (because === 'nameIsBlocked') return { reason, message, count: insteadOf?.count ?? 0, notBefore: now };
   const lasted = now - Math.max(askedAt, insteadOf?.notBefore ?? 0) >= LASTED_MS;
   const count = lasted ? 1 : (insteadOf?.count ?? 0) + 1;
   const wait = count === 1 ? 0 : Math.min(LOSS_CAP_MS, LOSS_BASE_MS * 2 ** (count - 2));
@@ -133,7 +135,7 @@ export const startAfresh = (scene: Wanted, farewell: Farewell): Outcome => {
   const left = proven ? withoutIntent(record, wanted.name) : record;
   const more = {
     ...(exhausted ? { exhausted } : {}),
-    ...(failure ? { failure } : {}),
+    ...(failure && failure.behaviour !== 'Conflict' ? { failure } : {}),
     insteadOf: lossOf(scene, farewell),
   };
   return {

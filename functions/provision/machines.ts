@@ -105,7 +105,12 @@ const withRefusal = (
   observation: Observation,
   now: number,
 ): MachineIntent => {
-  if (!refusal || refusal.behaviour === 'Conflict') return intent;
+  if (!refusal) return intent;
+  // Whatever has the name, the only call that was ever sent for it has made nothing.
+  if (refusal.behaviour === 'Conflict')
+    return refusal.leftNothing
+      ? { ...intent, failure: failureOf(refusal, intent.failure, observation, now) }
+      : intent;
   const zones = refusal.leftNothing ? intent.zones.filter((zone) => zone !== refusal.zone) : intent.zones;
   const failed = { ...intent, zones, failure: failureOf(refusal, intent.failure, observation, now) };
   if (refusal.behaviour !== 'CapacityUnavailable') return failed;

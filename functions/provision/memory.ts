@@ -1,5 +1,6 @@
 /** What one call remembers between its passes. None of it is needed: a call that begins without it does the same, later. */
 
+import { bounded } from '#shared/domain/conditions.ts';
 import type { OperationResult } from '#shared/domain/machine.ts';
 
 import type { PendingOperation, Refusal } from './plan.ts';
@@ -29,9 +30,13 @@ export const newMemory = (): Memory => ({
 
 export const placeKey = (zone: string, name: string): string => `${zone}/${name}`;
 
+/** A provider's text goes into the record and into conditions; more than this tells nobody anything. Code points. */
+const MAX_MESSAGE = 4_096;
+
 /** Notes a refusal; a delete call that was refused was not sent. */
 export const noteRefusal = (memory: Memory, refusal: Refusal): void => {
-  memory.refusals = [...memory.refusals, refusal];
+  const message = bounded(refusal.message, MAX_MESSAGE);
+  memory.refusals = [...memory.refusals, { ...refusal, message }];
   if (refusal.kind !== 'delete') return;
   for (const [instanceId, { machine }] of memory.deletesSent)
     if (machine === refusal.machine) memory.deletesSent.delete(instanceId);

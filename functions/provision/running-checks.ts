@@ -156,7 +156,7 @@ export const candidateIsAwaited: Check<Seen> = (scene) => {
     provisioned: isBad
       ? {
           ...isProbed(scene),
-          message: `Machine ${machine.name} runs, but its endpoint does not answer probes: ${candidate.verdict.outcome ?? 'not judged'}.`,
+          message: `Machine ${machine.name} runs, but its endpoint does not answer probes: ${candidate.verdict.outcome ?? 'not judged'}. Correct the spec, or set it back to end this replacement.`,
         }
       : isProbed(scene),
     blocked: isBad,

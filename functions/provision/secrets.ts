@@ -40,7 +40,10 @@ type Data = Readonly<Record<string, Uint8Array>>;
 const usable = (reading: SecretReading, { name, label, what }: Use): Found<Data> => {
   switch (reading.kind) {
     case 'missing':
-      return trouble('SecretMissing', `Secret ${name} for ${what} does not exist in this namespace.`);
+      return trouble(
+        'SecretMissing',
+        `Secret ${name} for ${what} does not exist in this namespace. Create it, with the label ${label}=true.`,
+      );
     case 'unreadable':
       return trouble(
         'SecretUnreadable',
@@ -52,7 +55,7 @@ const usable = (reading: SecretReading, { name, label, what }: Use): Found<Data>
         ? { value: reading.data }
         : trouble(
             'SecretNotLabelled',
-            `Secret ${name} exists but does not carry the label ${label}=true, so it is not used for ${what}.`,
+            `Secret ${name} exists but does not carry the label ${label}=true, so it is not used for ${what}. If it may be used, set it: kubectl label secret ${name} ${label}=true`,
           );
     default:
       return reading satisfies never;
@@ -62,7 +65,10 @@ const usable = (reading: SecretReading, { name, label, what }: Use): Found<Data>
 const textOf = (data: Data, key: string, { name, what }: Use): Found<string> => {
   const bytes = data[key];
   if (!bytes || bytes.length === 0)
-    return trouble('SecretKeyMissing', `Secret ${name} for ${what} has no key ${key}, or it is empty.`);
+    return trouble(
+      'SecretKeyMissing',
+      `Secret ${name} for ${what} has no key ${key}, or it is empty. Add it to the Secret.`,
+    );
   try {
     return { value: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {

@@ -6,7 +6,14 @@ import type { OperationResult } from '#shared/domain/machine.ts';
 
 import { behaviourOf } from './errors.ts';
 
-const errorSchema = z.object({ code: z.string().nullish(), message: z.string().nullish() });
+const detailSchema = z.object({
+  errorInfo: z.object({ metadatas: z.record(z.string(), z.string()).nullish() }).nullish(),
+});
+const errorSchema = z.object({
+  code: z.string().nullish(),
+  message: z.string().nullish(),
+  errorDetails: z.array(detailSchema).nullish(),
+});
 
 export const operationSchema = z.object({
   name: z.string().nullish(),
@@ -30,6 +37,15 @@ const isOwnInstanceGone = (code: string, message: string): boolean =>
 const firstText = (...texts: readonly (string | null | undefined)[]): string =>
   texts.find((text) => text !== undefined && text !== null && text !== '') ?? '';
 
+const ZONE_NAME = /\b[a-z]+-[a-z]+\d+-[a-z]\b/gu;
+
+/** Zones named in the text or in the details of a stock-out; the one that was asked may be among them. */
+const zonesOf = (operation: Operation, message: string): readonly string[] => {
+  const details = (operation.error?.errors ?? []).flatMap(({ errorDetails }) => errorDetails ?? []);
+  const available = details.map(({ errorInfo }) => errorInfo?.metadatas?.['zonesAvailable'] ?? '');
+  return [...new Set([...available, message].flatMap((text) => text.match(ZONE_NAME) ?? []))];
+};
+
 const failureOf = (operation: Operation): OperationResult => {
   const errors = operation.error?.errors ?? [];
   const httpStatus = operation.httpErrorStatusCode ?? undefined;
@@ -38,7 +54,8 @@ const failureOf = (operation: Operation): OperationResult => {
   const message = firstText(texts.join(' '), operation.httpErrorMessage, code);
   if (isAlreadyGone(operation, code)) return { kind: 'succeeded' };
   const behaviour = isOwnInstanceGone(code, message) ? 'Transient' : behaviourOf(code, httpStatus);
-  return { kind: 'failed', behaviour, code, message };
+  const zones = behaviour === 'CapacityUnavailable' ? zonesOf(operation, message) : [];
+  return { kind: 'failed', behaviour, code, message, ...(zones.length > 0 ? { zones } : {}) };
 };
 
 /** What has become of the operation; one that is done can have failed, with the reasons inside. */

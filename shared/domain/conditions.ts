@@ -62,6 +62,16 @@ export interface Finding<T extends ConditionType> {
 
 const rfc3339 = (ms: number): string => new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
+/** What the schema takes; a provider may say more. In code points. */
+const MAX_MESSAGE = 32_768;
+
+/** The text, cut where it is longer than `max` code points. */
+export const bounded = (text: string, max = MAX_MESSAGE): string => {
+  if (text.length <= max) return text;
+  const points = Array.from(text);
+  return points.length <= max ? text : `${points.slice(0, max - 1).join('')}…`;
+};
+
 /** The list with one condition of this type set; its transition time moves only when the status does. */
 export const setCondition = <T extends ConditionType>(
   conditions: readonly Condition[],
@@ -74,6 +84,7 @@ export const setCondition = <T extends ConditionType>(
   const next: Condition = {
     type,
     ...finding,
+    message: bounded(finding.message),
     observedGeneration: generation,
     lastTransitionTime: previous?.status === finding.status ? previous.lastTransitionTime : rfc3339(now),
   };

@@ -2,11 +2,14 @@
 
 import { createHash } from 'node:crypto';
 
+import { z } from 'zod';
+
 import type { Clock } from '#shared/app/clock.ts';
 
 import type { Connection } from './connection.ts';
 import { errorOfReply } from './failure.ts';
 import { PROXY_RESOURCE, type ProxyMetadata } from './proxy.gen.ts';
+import { parseReply } from './schema.ts';
 
 /** What an Event needs to know of the Proxy that it is about. */
 export interface EventSubject {
@@ -39,7 +42,30 @@ const involved = ({ metadata }: EventSubject) => ({
   uid: metadata.uid,
 });
 
-/** Creates the Event, or moves the time of the one that says the same. */
+const countSchema = z.object({
+  count: z.number().optional(),
+  metadata: z.object({ resourceVersion: z.string() }),
+});
+
+/** Nobody here may read Events, but an empty patch shows the one that is there. */
+const countAgain = async (
+  connection: Connection,
+  path: string,
+  name: string,
+  reason: string,
+  at: string,
+): Promise<void> => {
+  const what = `event ${reason}`;
+  const there = await connection.send({ method: 'PATCH', path, body: {} });
+  if (there.status >= 300) throw errorOfReply(what, there, name);
+  const { count = 1, metadata } = parseReply(what, countSchema, there.text);
+  const body = { metadata, lastTimestamp: at, count: count + 1 };
+  const patched = await connection.send({ method: 'PATCH', path, body });
+  // Somebody else told the same at the same moment.
+  if (patched.status >= 300 && patched.status !== 409) throw errorOfReply(what, patched, name);
+};
+
+/** Creates the Event, or counts the one that says the same once more. */
 export const recordEvent = async (
   connection: Connection,
   proxy: EventSubject,
@@ -69,10 +95,5 @@ export const recordEvent = async (
   });
   if (created.status < 300) return;
   if (created.status !== 409) throw errorOfReply(`event ${event.reason}`, created);
-  const patched = await connection.send({
-    method: 'PATCH',
-    path: `${path}/${encodeURIComponent(name)}`,
-    body: { lastTimestamp: at },
-  });
-  if (patched.status >= 300) throw errorOfReply(`event ${event.reason}`, patched, name);
+  await countAgain(connection, `${path}/${encodeURIComponent(name)}`, name, event.reason, at);
 };

@@ -62,7 +62,11 @@ export const errorOfStatus = (status: number, reason?: string, message?: string)
 
 /** The end of a failed operation: codes and texts inside, an HTTP status outside. */
 export interface OperationError {
-  readonly errors: readonly { readonly code: string; readonly message: string }[];
+  readonly errors: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly errorDetails?: readonly object[];
+  }[];
   readonly httpStatus: number;
   readonly httpMessage: string;
 }
@@ -73,3 +77,20 @@ export const operationError = (
   httpStatus = 400,
   httpMessage = 'BAD REQUEST',
 ): OperationError => ({ errors: [{ code, message }], httpStatus, httpMessage });
+
+/** No capacity in a zone; with `available`, details that name zones which have some. */
+export const stockOutError = (
+  zone: string,
+  details: boolean,
+  available: readonly string[] = [],
+): OperationError => {
+  const code = `ZONE_RESOURCE_POOL_EXHAUSTED${details ? '_WITH_DETAILS' : ''}`;
+  const message = `The zone '${zone}' does not have enough resources available to fulfill the request. Try a different zone, or try again later.`;
+  const errorInfo = {
+    reason: 'stockout',
+    domain: 'compute.googleapis.com',
+    metadatas: { zonesAvailable: available.join(',') },
+  };
+  const more = available.length > 0 ? { errorDetails: [{ errorInfo }] } : {};
+  return { errors: [{ code, message, ...more }], httpStatus: 503, httpMessage: 'SERVICE UNAVAILABLE' };
+};

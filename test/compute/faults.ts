@@ -40,7 +40,12 @@ export const proxyModeSchema = z.union([
 
 export const faultSchema = z.discriminatedUnion('kind', [
   /** The operation ends with ZONE_RESOURCE_POOL_EXHAUSTED, or with its `_WITH_DETAILS` sibling. */
-  z.strictObject({ kind: z.literal('stockOut'), details: z.boolean().optional(), ...match }),
+  z.strictObject({
+    kind: z.literal('stockOut'),
+    details: z.boolean().optional(),
+    available: z.array(z.string()).optional(),
+    ...match,
+  }),
   /** The operation ends with QUOTA_EXCEEDED. */
   z.strictObject({ kind: z.literal('quota'), ...match }),
   /** 403 quotaExceeded instead of an operation. */

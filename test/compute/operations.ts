@@ -1,6 +1,6 @@
 /** Operations: PENDING, RUNNING, DONE, with the work at the end and its errors inside. */
 
-import { operationError, type OperationError } from './errors.ts';
+import { operationError, stockOutError, type OperationError } from './errors.ts';
 import type { ApiMethod, Occasion } from './faults.ts';
 import { randomHex, type Operation, type World } from './world.ts';
 
@@ -27,12 +27,8 @@ const scriptedError = (world: World, occasion: Occasion): OperationError | undef
   if (occasion.method === 'instances.insert' || occasion.method === 'instances.start') {
     const stockOut = world.faults.strike('stockOut', occasion);
     if (stockOut) {
-      return operationError(
-        `ZONE_RESOURCE_POOL_EXHAUSTED${stockOut.details ? '_WITH_DETAILS' : ''}`,
-        `The zone 'projects/${world.projectId}/zones/${occasion.zone ?? ''}' does not have enough resources available to fulfill the request. Try a different zone, or try again later.`,
-        503,
-        'SERVICE UNAVAILABLE',
-      );
+      const zone = `projects/${world.projectId}/zones/${occasion.zone ?? ''}`;
+      return stockOutError(zone, stockOut.details ?? false, stockOut.available);
     }
   }
   if (occasion.method === 'instances.insert') {

@@ -140,7 +140,7 @@ describe('a gcp Proxy', () => {
     expect(await provision.get(name)).toBeUndefined();
   });
 
-  test('is answered with 503 while Compute Engine is away, and nothing is lost', async () => {
+  test('is answered with 503 while its zone does not answer, and nothing is lost (row 47)', async () => {
     const name = await ready();
     const { control } = provision.compute.standIn;
     const fault = control.addFault({ kind: 'unreachableZone', zone: 'europe-west1-b' });

@@ -7,6 +7,8 @@ let provision: Provision;
 
 beforeAll(async () => {
   provision = await startProvision();
+  // Loads the client library, which takes its time.
+  await provision.provider.get('nobody', 'europe-west1-b');
 });
 afterAll(async () => {
   await provision.stop();
@@ -55,5 +57,5 @@ describe('a template that nobody gets healthy with', () => {
     const later = await reasonsOf(queued);
     expect(later.filter((reason) => reason === 'ReplacementQueued')).toHaveLength(2);
     expect(later.filter((reason) => reason === 'Replacing')).toHaveLength(1);
-  });
+  }, 180_000);
 });

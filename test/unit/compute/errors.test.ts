@@ -99,6 +99,19 @@ describe('the end of an operation', () => {
     });
   });
 
+  test('row 38: a stock-out says which zones have capacity, in its text or in its details', () => {
+    const message = 'No capacity in us-east1-b. Try a different zone, e.g. us-east1-c.';
+    expect(resultOf(done('ZONE_RESOURCE_POOL_EXHAUSTED', message, 503))).toMatchObject({
+      zones: ['us-east1-b', 'us-east1-c'],
+    });
+    const errorDetails = [{ errorInfo: { metadatas: { zonesAvailable: 'us-east1-c,us-east1-d' } } }];
+    const errors = [{ code: 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS', message: 'None.', errorDetails }];
+    expect(resultOf({ ...done('x'), error: { errors } })).toMatchObject({
+      zones: ['us-east1-c', 'us-east1-d'],
+    });
+    expect(resultOf(done('QUOTA_EXCEEDED', message, 403))).not.toHaveProperty('zones');
+  });
+
   test('row 39: the texts of all errors are shown, not the plain BAD REQUEST around them', () => {
     const errors = [
       { code: 'INVALID_USAGE', message: 'First.' },
