@@ -13,11 +13,17 @@ export interface Place {
   readonly port: number;
 }
 
+/** Waits for one event; nothing stays attached to the socket, since thousands of them are held open at once. */
 const until = (socket: Socket, event: string, failure: (error: unknown) => ProbeFailure): Promise<void> =>
   new Promise((resolve, reject) => {
-    socket.once(event, resolve);
-    socket.once('error', (error) => reject(failure(error)));
-    socket.once('close', () => reject(new ProbeFailure('ConnectionLost', `closed before ${event}`)));
+    const settle = (error?: unknown): void => {
+      socket.off(event, onEvent).off('error', settle).off('close', onClose);
+      if (error === undefined) resolve();
+      else reject(error instanceof ProbeFailure ? error : failure(error));
+    };
+    const onEvent = (): void => settle();
+    const onClose = (): void => settle(new ProbeFailure('ConnectionLost', `closed before ${event}`));
+    socket.on(event, onEvent).on('error', settle).on('close', onClose);
   });
 
 /** A TCP connection. */
@@ -50,6 +56,8 @@ export const openTls = async (
   return secure;
 };
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /**
  * Sends a request and feeds all that has come so far to `parse`, until that is done. `malformed` says whose fault it is
  * when it is no HTTP.
@@ -61,7 +69,7 @@ export const exchange = <T>(
   malformed: 'ProxyError' | 'WrongContent',
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    let bytes: Buffer = Buffer.alloc(0);
+    let bytes = NOTHING;
     const consider = (ended: boolean): void => {
       const parsed = parse(bytes, ended);
       if (parsed.kind === 'done') resolve(parsed.value);
