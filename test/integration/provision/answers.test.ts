@@ -115,7 +115,8 @@ describe('a name that exists (row 41)', () => {
     expect(cloud.deletes(taken)).toBe(0);
     await cloud.control.vanish(taken);
     await provision.nudge(name);
-    expect((await cloud.machineOf(name)).name).toBe(taken);
+    expect((await provision.get(name))?.status?.host).toBe((await cloud.machineOf(name)).address);
+    expect((await provisioned(name))?.status).toBe('True');
   });
 });
 
