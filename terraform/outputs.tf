@@ -20,7 +20,7 @@ output "cluster_users" {
 
 output "watcher_environment" {
   description = "Environment of the watcher's Deployment."
-  value       = merge(local.common, local.namespaces, local.changes)
+  value       = merge(local.common, local.namespaces, local.changes, local.machines)
 }
 
 output "topics" {
