@@ -2,7 +2,7 @@
 
 import type { Clock } from '#shared/app/clock.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore } from '#shared/firestore/leases.ts';
 import { recordStore } from '#shared/firestore/records.ts';
@@ -47,7 +47,7 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId, clock
     records: recordStore(db),
     credentials: credentialStore(secrets),
     close: async (): Promise<void> => {
-      await Promise.all([db.terminate(), secrets.terminate()]);
+      await Promise.all([closeFirestore(db), closeFirestore(secrets)]);
     },
   };
 };

@@ -2,7 +2,7 @@
 
 import { acquireLock } from '#shared/firestore/locks.ts';
 import { installationStore } from '#shared/firestore/installations.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { sightingStore } from '#shared/firestore/sightings.ts';
 import { sweepTombstones } from '#shared/firestore/sweep.ts';
@@ -50,6 +50,6 @@ export const openStores = ({
     installations: installationStore(db, installation),
     lock: (holder: string, ttlMs: number) => acquireLock(db, `gc-${installation}`, holder, ttlMs),
     sweep: (tombstones: Parameters<typeof sweepTombstones>[1]) => sweepTombstones(db, tombstones),
-    close: () => db.terminate(),
+    close: () => closeFirestore(db),
   };
 };

@@ -1,6 +1,6 @@
 /** The stores of health, with an eye on channels that hang. */
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { roundStore } from '#shared/firestore/rounds.ts';
@@ -22,6 +22,6 @@ export const openStores = (config: Config, onStuck: () => void) => {
       views: guarded(viewWriter(db), guard),
       credentials: guarded(credentialStore(secrets), makeGuard(STUCK_CALLS, onStuck)),
     },
-    close: () => Promise.allSettled([db.terminate(), secrets.terminate()]),
+    close: () => Promise.allSettled([closeFirestore(db), closeFirestore(secrets)]),
   };
 };

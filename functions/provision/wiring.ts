@@ -1,6 +1,6 @@
 /** From configuration to what the handler takes. */
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { readLeaseCounts } from '#shared/firestore/lease-counts.ts';
 import { recordStore } from '#shared/firestore/records.ts';
@@ -37,7 +37,7 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId }: Sto
     leaseCounts: (uid: string) => readLeaseCounts(db, uid),
     queue: (installation: string, at: number) => readQueue(db, installation, at),
     close: async () => {
-      await Promise.all([db.terminate(), secretDb.terminate()]);
+      await Promise.all([closeFirestore(db), closeFirestore(secretDb)]);
     },
   };
 };

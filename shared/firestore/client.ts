@@ -3,6 +3,7 @@
 import { Firestore } from '@google-cloud/firestore';
 
 import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
+import { pause } from '#shared/app/wait.ts';
 
 import { CALL_DEADLINE_MS, withDeadline } from './deadline.ts';
 
@@ -30,21 +31,61 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined;
 
+/** What a client is at, until the library itself has done with it. */
+interface Calls {
+  readonly running: Set<Promise<unknown>>;
+  isClosing: boolean;
+}
+
+const callsOf = new WeakMap<Firestore, Calls>();
+
+const callsOn = (db: Firestore): Calls => {
+  const known = callsOf.get(db) ?? { running: new Set(), isClosing: false };
+  callsOf.set(db, known);
+  return known;
+};
+
+const noted = <T>(db: Firestore, call: () => Promise<T>): Promise<T> => {
+  const { running } = callsOn(db);
+  const result = call();
+  const forget = (): boolean => running.delete(result);
+  running.add(result);
+  result.then(forget, forget);
+  return result;
+};
+
 /**
  * Runs a Firestore call; its errors become `SystemError`s (NotFound, Conflict, InvalidSpec, Unauthorised, Transient). One
- * that takes longer than `deadlineMs` throws `Transient` too, and may still be carried out.
+ * that takes longer than `deadlineMs` throws `Transient` too, and may still be carried out; so does one on a closed client.
  */
 export const firestoreCall = async <T>(
+  db: Firestore,
   what: string,
   call: () => Promise<T>,
   deadlineMs: number = CALL_DEADLINE_MS,
 ): Promise<T> => {
+  if (callsOn(db).isClosing) {
+    throw new SystemError('Transient', `Firestore: ${what}: this instance is shutting down`);
+  }
   try {
-    return await withDeadline(what, call, deadlineMs);
+    return await withDeadline(what, () => noted(db, call), deadlineMs);
   } catch (cause) {
     if (cause instanceof SystemError) throw cause;
     const code = codeOf(cause);
     const kind = code === undefined ? 'Transient' : (CODES[code] ?? 'Transient');
     throw new SystemError(kind, `Firestore: ${what} failed`, { cause });
   }
+};
+
+/**
+ * Ends a client when its calls are done, at most after one call's deadline. No call may reach a terminated client: the
+ * library rejects a promise there that nobody can hold, which ends the process.
+ */
+export const closeFirestore = async (db: Firestore): Promise<void> => {
+  const calls = callsOn(db);
+  calls.isClosing = true;
+  const isDone = new AbortController();
+  const done = Promise.allSettled(calls.running).then(() => isDone.abort());
+  await Promise.race([done, pause(CALL_DEADLINE_MS, isDone.signal)]);
+  await db.terminate();
 };

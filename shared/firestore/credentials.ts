@@ -21,7 +21,7 @@ export const credentialStore = (db: Firestore) => {
   return {
     /** `undefined` when this endpoint has none. Throws when what is stored is unreadable. */
     async read(endpointId: string): Promise<Credentials | undefined> {
-      const snapshot = await firestoreCall('read credentials', () => collection.doc(endpointId).get());
+      const snapshot = await firestoreCall(db, 'read credentials', () => collection.doc(endpointId).get());
       if (!snapshot.exists) return undefined;
       const parsed = schema.safeParse(snapshot.data());
       if (parsed.success) return parsed.data;
@@ -35,7 +35,7 @@ export const credentialStore = (db: Firestore) => {
     /** Idempotent: an endpoint id is used once, so what exists is what this call writes. */
     async create(endpointId: string, { username, password }: Credentials): Promise<void> {
       try {
-        await firestoreCall('create credentials', () =>
+        await firestoreCall(db, 'create credentials', () =>
           collection.doc(endpointId).create({ username, password }),
         );
       } catch (error) {
@@ -44,7 +44,7 @@ export const credentialStore = (db: Firestore) => {
     },
 
     async remove(endpointId: string): Promise<void> {
-      await firestoreCall('delete credentials', () => collection.doc(endpointId).delete());
+      await firestoreCall(db, 'delete credentials', () => collection.doc(endpointId).delete());
     },
   };
 };

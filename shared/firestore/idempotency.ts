@@ -54,7 +54,7 @@ export const idempotencyStore = (db: Firestore) => {
       const remembered = new Map<string, IdempotencyEntry>();
       const over: OverEntry[] = [];
       if (ids.length === 0) return { remembered, over };
-      const snapshots = await firestoreCall('read idempotency keys', () => db.getAll(...references(ids)));
+      const snapshots = await firestoreCall(db, 'read idempotency keys', () => db.getAll(...references(ids)));
       for (const snapshot of snapshots) {
         const { id, exists, updateTime, readTime } = snapshot;
         const parsed = schema.safeParse(snapshot.data());
@@ -74,7 +74,7 @@ export const idempotencyStore = (db: Firestore) => {
       for (const { id, version } of entries) {
         batch.delete(collection.doc(id), { lastUpdateTime: version.updateTime });
       }
-      await firestoreCall('forget idempotency keys', () => batch.commit());
+      await firestoreCall(db, 'forget idempotency keys', () => batch.commit());
     },
 
     /** Adds an entry to the commit of its lease: both are stored or neither is. */

@@ -13,7 +13,7 @@ export const installationStore = (db: Firestore, installation: string) => {
   return {
     /** The remembered cluster; `undefined` before the first run. Throws `InvalidSpec` when it cannot be read. */
     async cluster(): Promise<string | undefined> {
-      const snapshot = await firestoreCall('read installation', () => document.get());
+      const snapshot = await firestoreCall(db, 'read installation', () => document.get());
       if (!snapshot.exists) return undefined;
       const id: unknown = snapshot.get('clusterId');
       if (typeof id === 'string' && id !== '') return id;
@@ -23,7 +23,7 @@ export const installationStore = (db: Firestore, installation: string) => {
     /** Remembers a cluster for good; what another run has remembered in the meantime stays. */
     async remember(clusterId: string): Promise<void> {
       try {
-        await firestoreCall('remember cluster', () => document.create({ clusterId }));
+        await firestoreCall(db, 'remember cluster', () => document.create({ clusterId }));
       } catch (error) {
         if (!hasCode(error, 'Conflict')) throw error;
       }

@@ -17,7 +17,9 @@ const schema = z.record(
 
 /** Counts by the server's clock. No document means no lease; one that cannot be read throws `InvalidSpec`. */
 export const readLeaseCounts = async (db: Firestore, uid: string): Promise<LeaseCounts> => {
-  const snapshot = await firestoreCall(`read leases ${uid}`, () => db.collection('leases').doc(uid).get());
+  const snapshot = await firestoreCall(db, `read leases ${uid}`, () =>
+    db.collection('leases').doc(uid).get(),
+  );
   if (!snapshot.exists) return {};
   const parsed = schema.safeParse(snapshot.get('leases') ?? {});
   if (!parsed.success) throw new SystemError('InvalidSpec', `Firestore: leases of ${uid} are not readable`);

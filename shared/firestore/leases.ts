@@ -100,7 +100,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
   const leases = db.collection('leases');
 
   const select = async (what: string, query: Query): Promise<LeaseSelection> => {
-    const snapshot = await firestoreCall(what, () => query.get());
+    const snapshot = await firestoreCall(db, what, () => query.get());
     time.observe(snapshot.readTime);
     return selectionOf(snapshot.docs);
   };
@@ -108,7 +108,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
   return {
     /** `undefined` when there is none: no Proxy with this UID was ever published, or it has been swept. */
     async read(uid: string): Promise<StoredLeases | undefined> {
-      const snapshot = await firestoreCall(`read leases ${uid}`, () => leases.doc(uid).get());
+      const snapshot = await firestoreCall(db, `read leases ${uid}`, () => leases.doc(uid).get());
       time.observe(snapshot.readTime);
       if (!snapshot.exists) return undefined;
       const found = stored(snapshot);
@@ -119,7 +119,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
     /** Those of `uids` that are there; one read each. */
     async readMany(uids: readonly string[]): Promise<LeaseSelection> {
       if (uids.length === 0) return { found: [], unreadable: [] };
-      const snapshots = await firestoreCall('read many leases', () =>
+      const snapshots = await firestoreCall(db, 'read many leases', () =>
         db.getAll(...uids.map((uid) => leases.doc(uid))),
       );
       return selectionOf(snapshots.filter(({ exists }) => exists));
@@ -144,7 +144,7 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
         { lastUpdateTime: version.updateTime },
       );
       for (const entry of entries) idempotency.addTo(batch, entry, time.now());
-      const [result] = await firestoreCall(`commit leases ${uid}`, () => batch.commit());
+      const [result] = await firestoreCall(db, `commit leases ${uid}`, () => batch.commit());
       if (!result) throw new SystemError('Transient', 'Firestore: a commit without a result');
       time.observe(result.writeTime);
       return { updateTime: result.writeTime };

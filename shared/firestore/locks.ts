@@ -39,7 +39,7 @@ const commitClaim = async (
   seen: DocumentSnapshot,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Timestamp> => {
-  const { writeTime } = await firestoreCall(`claim ${ref.path}`, () =>
+  const { writeTime } = await firestoreCall(ref.firestore, `claim ${ref.path}`, () =>
     seen.updateTime
       ? ref.update({ ...fields }, { lastUpdateTime: seen.updateTime })
       : ref.create({ ...fields }),
@@ -60,7 +60,7 @@ export const claimDocument = async (
     now: number,
   ) => Readonly<Record<string, unknown>> = () => ({}),
 ): Promise<Claim | Held> => {
-  const seen = await firestoreCall(`read ${ref.path}`, () => ref.get());
+  const seen = await firestoreCall(ref.firestore, `read ${ref.path}`, () => ref.get());
   const now = seen.readTime.toMillis();
   const current = holdingOf(seen);
   if (current.until > now && current.holder !== holder) return { heldUntil: current.until, now };
@@ -73,7 +73,7 @@ export const claimDocument = async (
     if (!hasCode(error, 'Conflict', 'NotFound')) throw error;
   }
   // The client retries commits silently, so the conflict may be with our own write.
-  const winner = await firestoreCall(`read ${ref.path}`, () => ref.get());
+  const winner = await firestoreCall(ref.firestore, `read ${ref.path}`, () => ref.get());
   const { holder: winning, until: heldUntil } = holdingOf(winner);
   return winning === holder && heldUntil === until && winner.updateTime
     ? { now, until, previous, updateTime: winner.updateTime }
@@ -106,7 +106,9 @@ export const acquireLock = async (
     until: claim.until,
     async release() {
       try {
-        await firestoreCall(`release ${ref.path}`, () => ref.delete({ lastUpdateTime: claim.updateTime }));
+        await firestoreCall(db, `release ${ref.path}`, () =>
+          ref.delete({ lastUpdateTime: claim.updateTime }),
+        );
       } catch (error) {
         if (!hasCode(error, 'Conflict', 'NotFound')) throw error;
       }

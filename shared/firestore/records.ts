@@ -67,7 +67,7 @@ export interface Selection {
 }
 
 const select = async (what: string, query: Query): Promise<Selection> => {
-  const { docs, readTime } = await firestoreCall(what, () => query.get(), SCAN_DEADLINE_MS);
+  const { docs, readTime } = await firestoreCall(query.firestore, what, () => query.get(), SCAN_DEADLINE_MS);
   const records: StoredRecord[] = [];
   const unreadable: string[] = [];
   for (const snapshot of docs) {
@@ -128,7 +128,7 @@ export const recordStore = (db: Firestore) => {
   return {
     /** `undefined` when there is none. */
     async read(uid: string): Promise<StoredRecord | undefined> {
-      const snapshot = await firestoreCall(`read record ${uid}`, () => proxies.doc(uid).get());
+      const snapshot = await firestoreCall(db, `read record ${uid}`, () => proxies.doc(uid).get());
       if (!snapshot.exists) return undefined;
       const read = tryStored(snapshot);
       if (!read) throw new SystemError('InvalidSpec', `Firestore: record ${uid} is not readable`);
@@ -147,7 +147,7 @@ export const recordStore = (db: Firestore) => {
         fence: 0,
         holders: [],
       });
-      const [result] = await firestoreCall(`create record ${record.ref.uid}`, () => batch.commit());
+      const [result] = await firestoreCall(db, `create record ${record.ref.uid}`, () => batch.commit());
       if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
       return { updateTime: result.writeTime };
     },
@@ -157,7 +157,7 @@ export const recordStore = (db: Firestore) => {
       const batch = db.batch();
       batch.update(proxies.doc(record.ref.uid), documentOf(record), { lastUpdateTime: version.updateTime });
       batch.update(leases.doc(record.ref.uid), { gate: gateOf(record), freeAt: 0 });
-      const [result] = await firestoreCall(`write record ${record.ref.uid}`, () => batch.commit());
+      const [result] = await firestoreCall(db, `write record ${record.ref.uid}`, () => batch.commit());
       if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
       return { updateTime: result.writeTime };
     },

@@ -22,7 +22,7 @@ export const readQueue = (db: Firestore, installation: string, at: number): Prom
   const ours = db.collection('proxies').where('installation', '==', installation);
   const earlier = ours.where('replacing', '<', at).orderBy('replacing');
   const managed = ours.where('gone', '==', false).where('managed', '==', true);
-  return firestoreCall('read the queue of replacements', async () => {
+  return firestoreCall(db, 'read the queue of replacements', async () => {
     const [ahead, fleet, first] = await Promise.all([
       earlier.count().get(),
       managed.count().get(),

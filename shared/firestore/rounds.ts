@@ -81,7 +81,7 @@ export const roundStore = (db: Firestore) => ({
 
     let lastUpdateTime = claim.updateTime;
     const write = async (state: RoundState): Promise<void> => {
-      const result = await firestoreCall(`write round ${shard}`, () =>
+      const result = await firestoreCall(db, `write round ${shard}`, () =>
         document.update({ ...state }, { lastUpdateTime }),
       );
       lastUpdateTime = result.writeTime;
@@ -98,7 +98,7 @@ export const roundStore = (db: Firestore) => ({
           if (!hasCode(error, 'Conflict')) throw error;
         }
         // The conflict may be with our own write, which the client retried.
-        const seen = await firestoreCall(`read round ${shard}`, () => document.get());
+        const seen = await firestoreCall(db, `read round ${shard}`, () => document.get());
         const ours = seen.get('holder') === holder && seen.get('until') === claim.until;
         if (!ours || !seen.updateTime)
           throw new SystemError('Conflict', `round ${shard} has passed to another holder`);

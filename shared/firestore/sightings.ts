@@ -31,7 +31,7 @@ export const sightingStore = (db: Firestore, installation: string) => {
 
   const create = async (key: string, now: number): Promise<void> => {
     try {
-      await firestoreCall('record a sighting', () =>
+      await firestoreCall(db, 'record a sighting', () =>
         document(key).create({
           installation,
           key,
@@ -49,6 +49,7 @@ export const sightingStore = (db: Firestore, installation: string) => {
     /** When each thing was first seen (milliseconds), by its key. */
     async all(): Promise<ReadonlyMap<string, number>> {
       const { docs } = await firestoreCall(
+        db,
         'query sightings',
         () => collection.where('installation', '==', installation).get(),
         SCAN_DEADLINE_MS,
@@ -71,7 +72,7 @@ export const sightingStore = (db: Firestore, installation: string) => {
       for (const some of chunks(keys)) {
         const batch = db.batch();
         for (const key of some) batch.delete(document(key));
-        await firestoreCall('remove sightings', () => batch.commit());
+        await firestoreCall(db, 'remove sightings', () => batch.commit());
       }
     },
   };

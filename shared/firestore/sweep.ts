@@ -23,7 +23,7 @@ export const sweepTombstones = async (
     batch.delete(db.collection('proxies').doc(uid), { lastUpdateTime: version.updateTime });
     batch.delete(db.collection('leases').doc(uid));
     try {
-      await firestoreCall(`sweep tombstone ${uid}`, () => batch.commit());
+      await firestoreCall(db, `sweep tombstone ${uid}`, () => batch.commit());
       swept.push(uid);
     } catch (error) {
       if (!hasCode(error, 'Conflict', 'NotFound')) throw error;

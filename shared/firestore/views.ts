@@ -63,7 +63,7 @@ export const viewStore = (db: Firestore, time: ServerTime) => ({
   /** `undefined` when there are none that can be believed: never written, not whole, or too old. */
   async read(installation: string): Promise<Views | undefined> {
     const query = db.collection('views').where('installation', '==', installation);
-    const snapshot = await firestoreCall('read views', () => query.get());
+    const snapshot = await firestoreCall(db, 'read views', () => query.get());
     time.observe(snapshot.readTime);
     const documents = newestWhole(snapshot);
     if (!documents) return undefined;
@@ -125,7 +125,7 @@ const isCurrent = (views: readonly NamedView[], known: KnownViews, selection: Se
 /** Documents of this shard, and those of another number of shards, which are in the way. */
 const readKnown = async (db: Firestore, scope: ViewScope): Promise<KnownViews> => {
   const query = db.collection('views').where('installation', '==', scope.installation);
-  const { docs } = await firestoreCall('read views', () => query.get());
+  const { docs } = await firestoreCall(db, 'read views', () => query.get());
   const known = new Map<string, Known>();
   for (const doc of docs) {
     const { digest = '', readAt, shards } = schema.safeParse(doc.data()).data ?? {};
@@ -159,7 +159,7 @@ const commitViews = async (
   }
   const ids = new Set(views.map(({ id }) => id));
   for (const id of known.keys()) if (!ids.has(id)) batch.delete(collection.doc(id));
-  const results = await firestoreCall('write views', () => batch.commit());
+  const results = await firestoreCall(db, 'write views', () => batch.commit());
   return new Map(
     views.flatMap(({ id, digest }, index) => {
       const result = results[index];

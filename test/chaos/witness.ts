@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 
 const gateSchema = z.object({
   gate: z.looseObject({
@@ -130,7 +130,7 @@ export const startWitness = (projectId: string): Witness => {
     record: (uid) => records.get(uid)?.at(-1)?.record,
     async stop() {
       for (const end of ends) end();
-      await db.terminate();
+      await closeFirestore(db);
     },
   };
 };

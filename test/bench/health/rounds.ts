@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 import { systemIds } from '#shared/app/ids.ts';
 import { pause } from '#shared/app/wait.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { roundStore } from '#shared/firestore/rounds.ts';
 import { viewWriter } from '#shared/firestore/views.ts';
@@ -149,7 +149,7 @@ const countRounds = async (servers: Servers, projectId: string): Promise<readonl
   spy.reset();
   const changing = reportSchema.parse((await fleet.round()).body);
   const changingWrites = spy.writes();
-  await db.terminate();
+  await closeFirestore(db);
   return [
     {
       goal: 9,

@@ -13,7 +13,7 @@ import { noMetrics } from '#shared/app/metrics.ts';
 import { retry } from '#shared/app/wait.ts';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, firestoreCall, openFirestore } from '#shared/firestore/client.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore, type LeaseStore } from '#shared/firestore/leases.ts';
 import { recordStore, type RecordStore } from '#shared/firestore/records.ts';
@@ -113,7 +113,7 @@ export const openFleet = (projectId: string) => {
       const time = serverTime(clock);
       const idempotency = countingIdempotency(idempotencyStore(db), counts);
       const viewCount = async (): Promise<number> =>
-        (await db.collection('views').select().get()).docs.length;
+        (await firestoreCall(db, 'count views', () => db.collection('views').select().get())).docs.length;
       const handler = makeHandler({
         leases: wrap(countingLeases(leaseStore(db, time, idempotency), counts)),
         idempotency,
@@ -131,7 +131,7 @@ export const openFleet = (projectId: string) => {
       });
       return { handler, counts };
     },
-    close: () => db.terminate(),
+    close: () => closeFirestore(db),
   };
 };
 export type Fleet = ReturnType<typeof openFleet>;
@@ -154,7 +154,7 @@ export const startWorld = async (): Promise<World> => {
   const fleets: Fleet[] = [];
   const warm = openFirestore({ projectId: 'warm-up' });
   await warm.collection('warm-up').add({ at: 1 });
-  await warm.terminate();
+  await closeFirestore(warm);
   return {
     emulator,
     runDir,

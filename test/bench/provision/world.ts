@@ -12,7 +12,7 @@ import { makeLog } from '#shared/app/log.ts';
 import { pause } from '#shared/app/wait.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { VerdictState } from '#shared/domain/verdict.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { joinRanges, makeAddressAllocator } from '#test/compute/addresses.ts';
 import { startComputeStandIn, type ComputeStandIn } from '#test/compute/stand-in.ts';
@@ -180,7 +180,7 @@ export const startProvisionWorld = async (options: WorldOptions): Promise<Provis
   const inspector = await openInspector(port.port);
   owner.defer(() => inspector.close());
   const db = openFirestore({ projectId: PROJECT });
-  owner.defer(() => db.terminate());
+  owner.defer(() => closeFirestore(db));
   const records = recordStore(db);
   const kept = owner.move();
   return {

@@ -12,7 +12,7 @@ import { noMetrics } from '#shared/app/metrics.ts';
 import type { ProbeMessage } from '#shared/domain/message.ts';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord, Publication } from '#shared/domain/record.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore, type LeaseStore } from '#shared/firestore/leases.ts';
@@ -167,7 +167,7 @@ export const openFleet = () => {
     lines,
     instance,
     close: async (): Promise<void> => {
-      await Promise.all([db.terminate(), secrets.terminate()]);
+      await Promise.all([closeFirestore(db), closeFirestore(secrets)]);
     },
   };
 };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 
 import {
   MIN_AGE_MS,
@@ -39,7 +39,7 @@ const documents = async (): Promise<Readonly<Record<string, unknown>>> => {
   const db = openFirestore({ projectId: project.projectId });
   const collections = await db.listCollections();
   const snapshots = await Promise.all(collections.map((collection) => collection.get()));
-  await db.terminate();
+  await closeFirestore(db);
   return Object.fromEntries(snapshots.flatMap(({ docs }) => docs.map((doc) => [doc.ref.path, doc.data()])));
 };
 
@@ -208,7 +208,7 @@ describe('gc on real parts', () => {
     await prod.gc();
     const db = openFirestore({ projectId: project.projectId });
     await db.collection('installations').doc('prod').set({ clusterId: 'the one before' });
-    await db.terminate();
+    await closeFirestore(db);
     const orphan = await prod.machine(randomUUID());
     await rounds(prod);
     expect(names()).toEqual([orphan]);

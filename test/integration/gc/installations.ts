@@ -14,7 +14,7 @@ import { openComputeProvider } from '#shared/compute/provider.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import { machineName } from '#shared/domain/names.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore, type RecordStore } from '#shared/firestore/records.ts';
 import { openCluster } from '#shared/kubernetes/cluster.ts';
 import { claimLoopbackRange } from '#test/services/ports.ts';
@@ -208,7 +208,7 @@ export const openInstallation = async (
       await callApi(api(), path, { method: 'DELETE' });
     },
     close: async () => {
-      await Promise.all([provider.close(), cluster.close(), stores.close(), db.terminate()]);
+      await Promise.all([provider.close(), cluster.close(), stores.close(), closeFirestore(db)]);
     },
   };
 };

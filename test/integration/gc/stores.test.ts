@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { installationStore } from '#shared/firestore/installations.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { sightingStore } from '#shared/firestore/sightings.ts';
@@ -19,7 +19,7 @@ beforeAll(() => {
   db = openFirestore({ projectId: `t${randomBytes(6).toString('hex')}` });
 });
 
-afterAll(() => db.terminate());
+afterAll(() => closeFirestore(db));
 
 const aRecord = (gone: boolean): ProxyRecord => ({
   ref: { namespace: 'crawlers', name: 'p', uid: randomUUID() },

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 
 import { guarded, makeGuard } from '../../../functions/health/guard.ts';
@@ -75,6 +75,6 @@ describe('a channel to Firestore', () => {
     expect(await world.gate(record)).toMatchObject({ open: true });
     expect(health.nudges).toHaveLength(1);
     await relay.close();
-    await db.terminate();
+    await closeFirestore(db);
   });
 });

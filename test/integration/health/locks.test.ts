@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { acquireLock } from '#shared/firestore/locks.ts';
 
 let db: ReturnType<typeof openFirestore>;
@@ -10,7 +10,7 @@ beforeAll(() => {
   process.env['FIRESTORE_EMULATOR_HOST'] = inject('emulators').firestore;
   db = openFirestore({ projectId: `t${randomBytes(6).toString('hex')}` });
 });
-afterAll(() => db.terminate());
+afterAll(() => closeFirestore(db));
 
 describe('locks (K5, row 24)', () => {
   it('of many that want it at once, one gets it', async () => {

@@ -16,7 +16,7 @@ import { DEFAULT_HEALTH_CHECK, type HealthCheck } from '#shared/domain/proxy.ts'
 import type { ProxyRecord, Publication } from '#shared/domain/record.ts';
 import { START_GRACE_MS } from '#shared/domain/verdict-rules.ts';
 import type { VerdictState } from '#shared/domain/verdict.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { gateSchema } from '#shared/firestore/record-schema.ts';
 import { recordStore } from '#shared/firestore/records.ts';
@@ -163,7 +163,7 @@ export const startWorld = async () => {
       return found;
     },
     async close(): Promise<void> {
-      await Promise.all([parts.close(), db.terminate(), secrets.terminate()]);
+      await Promise.all([parts.close(), closeFirestore(db), closeFirestore(secrets)]);
     },
   };
 };

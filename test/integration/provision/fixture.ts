@@ -14,7 +14,7 @@ import { noMetrics } from '#shared/app/metrics.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { VerdictState } from '#shared/domain/verdict.ts';
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { openCluster, type ProxyObject } from '#shared/kubernetes/cluster.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 import { callApi } from '#test/services/api.ts';
@@ -216,7 +216,7 @@ export const startProvision = async (options: { readonly secrets?: boolean } = {
     },
     stop: async () => {
       await close();
-      await Promise.all([db.terminate(), secretDb.terminate()]);
+      await Promise.all([closeFirestore(db), closeFirestore(secretDb)]);
       await compute.stop();
     },
   };

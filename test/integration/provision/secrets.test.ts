@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 
-import { openFirestore } from '#shared/firestore/client.ts';
+import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 
 import { GCP } from '../proxies.ts';
 import { cloudOf, eventsOf } from './cloud.ts';
@@ -54,7 +54,7 @@ const mainDatabase = async (): Promise<string> => {
     const snapshots = await Promise.all(collections.map((collection) => collection.get()));
     return JSON.stringify(snapshots.flatMap(({ docs }) => docs.map((doc) => doc.data())));
   } finally {
-    await db.terminate();
+    await closeFirestore(db);
   }
 };
 

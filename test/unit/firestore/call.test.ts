@@ -1,19 +1,23 @@
+import { Firestore } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 
 import { hasCode, SystemError } from '#shared/app/errors.ts';
-import { firestoreCall } from '#shared/firestore/client.ts';
+import { closeFirestore, firestoreCall } from '#shared/firestore/client.ts';
 
 const grpcError = (code: number): Error => Object.assign(new Error('from the server'), { code });
 
+/** No call reaches it here: what it would have been asked is given instead. */
+const unreached = (): Firestore => new Firestore({ projectId: 'nowhere' });
+
 const failureOf = (call: () => Promise<unknown>, deadlineMs?: number): Promise<unknown> =>
-  firestoreCall('read it', call, deadlineMs).then(
+  firestoreCall(unreached(), 'read it', call, deadlineMs).then(
     () => undefined,
     (error: unknown) => error,
   );
 
 describe('a call to Firestore', () => {
   it('gives what it was answered', async () => {
-    expect(await firestoreCall('read it', () => Promise.resolve(7))).toBe(7);
+    expect(await firestoreCall(unreached(), 'read it', () => Promise.resolve(7))).toBe(7);
   });
 
   it('that is not answered in time is Transient, and says what it was', async () => {
@@ -45,5 +49,30 @@ describe('a call to Firestore', () => {
   it('keeps an error that is already one of ours', async () => {
     const error = new SystemError('InvalidSpec', 'ours');
     expect(await failureOf(() => Promise.reject(error))).toBe(error);
+  });
+
+  it('on a client that is closing is not made, since the library would end the process', async () => {
+    const db = unreached();
+    const closing = closeFirestore(db);
+    const read = firestoreCall(db, 'read it', () => db.doc('any/one').get());
+    await expect(read).rejects.toMatchObject({
+      code: 'Transient',
+      message: 'Firestore: read it: this instance is shutting down',
+    });
+    await closing;
+  });
+
+  it('is awaited by the closing of its client', async () => {
+    const db = unreached();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const read = firestoreCall(db, 'read it', () => promise);
+    const order: string[] = [];
+    const closing = closeFirestore(db).then(() => order.push('closed'));
+    await new Promise(setImmediate);
+    order.push('answered');
+    resolve('late');
+    expect(await read).toBe('late');
+    await closing;
+    expect(order).toEqual(['answered', 'closed']);
   });
 });
