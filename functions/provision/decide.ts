@@ -145,6 +145,8 @@ const LIFE: readonly Rule[] = [
 
 /** Whoever works on a record is expected back by then; after a crash, gc asks somebody else. */
 const IN_PROGRESS_MS = 180_000;
+/** A refused message comes back by itself; should it not (dead letter), the outage is over for this Proxy so soon after all. */
+const OUTAGE_MS = 60_000;
 
 const isOpen = ({ again, retry, operations, pauseMs }: Next): boolean =>
   again === true || retry === true || (operations?.length ?? 0) > 0 || pauseMs !== undefined;
@@ -156,8 +158,9 @@ const withWake = (record: ProxyRecord, outcome: Outcome, now: number): ProxyReco
   const wake =
     outcome.wake ?? (isOpen(outcome.next) ? { at: now + IN_PROGRESS_MS, reason: 'InProgress' } : undefined);
   if (!wake) return rest;
-  const stays = wakeAt !== undefined && wakeReason === wake.reason && wakeAt > now && wakeAt <= wake.at;
-  return { ...rest, wakeAt: stays ? wakeAt : Math.max(wake.at, now + 1000), wakeReason: wake.reason };
+  const at = outcome.next.retry ? Math.min(wake.at, now + OUTAGE_MS) : wake.at;
+  const stays = wakeAt !== undefined && wakeReason === wake.reason && wakeAt > now && wakeAt <= at;
+  return { ...rest, wakeAt: stays ? wakeAt : Math.max(at, now + 1000), wakeReason: wake.reason };
 };
 
 const sorted = (value: unknown): unknown =>

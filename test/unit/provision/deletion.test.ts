@@ -211,6 +211,7 @@ describe('deletion', () => {
     );
     expect(conditionOf(plan, 'Provisioned')?.message).toContain('503: Backend Error');
     expect(plan.next).toEqual({ retry: true });
+    expect(writtenBy(plan)?.wakeAt).toBe(NOW + 60_000);
   });
 
   it("never touches a stranger's machine of the same name", () => {

@@ -147,6 +147,8 @@ describe('what happens in the cloud without us (B1)', () => {
       expect(writtenBy(plan)?.serving).toBeDefined();
       expect(plan.next).toEqual(transient ? { retry: true } : {});
       expect(reasonOf(plan, 'Provisioned')).toBe(transient ? undefined : 'ProviderError');
+      // An outage is over by itself, what was refused is not: somebody looks again after one or five minutes.
+      expect(writtenBy(plan)?.wakeAt).toBe(NOW + (transient ? 60_000 : 300_000));
     },
   );
 
