@@ -7,7 +7,7 @@ import type { MachineProvider, MachineSpec, OperationRef } from '#shared/domain/
 import { FINALIZER } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { CredentialStore } from '#shared/firestore/credentials.ts';
-import type { RecordStore, Version } from '#shared/firestore/records.ts';
+import type { RecordStore, StoredRecord, Version } from '#shared/firestore/records.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
@@ -34,6 +34,19 @@ interface Pass {
   version: Version | undefined;
   record: ProxyRecord | undefined;
 }
+
+/** The Proxy and its record as a plan left them. */
+export interface Left {
+  readonly proxy: ProxyObject;
+  readonly stored: StoredRecord | undefined;
+}
+
+const leftBy = ({ proxy, record, version, sight }: Pass): Left | undefined => {
+  if (!proxy) return undefined;
+  if (!record || !version) return { proxy, stored: undefined };
+  const readTime = version === sight.stored?.version ? sight.stored.readTime : version.updateTime.toMillis();
+  return { proxy, stored: { record, version, readTime } };
+};
 
 const proxyOf = ({ proxy }: Pass): ProxyObject => {
   if (!proxy) throw new SystemError('NotFound', 'The Proxy is gone');
@@ -180,10 +193,15 @@ const perform = async (pass: Pass, step: Step): Promise<void> => {
 };
 
 /**
- * Carries out `plan`, the status patch last. Throws `Conflict` or `NotFound` when the world has moved on (observe and decide
+ * Carries out `plan`, the status patch last, and tells what it left. Throws `Conflict` or `NotFound` when the world has moved on (observe and decide
  * again), `Transient` when something is away.
  */
-export const act = async (effects: Effects, sight: Sight, plan: Plan, memory: Memory): Promise<void> => {
+export const act = async (
+  effects: Effects,
+  sight: Sight,
+  plan: Plan,
+  memory: Memory,
+): Promise<Left | undefined> => {
   const pass: Pass = {
     effects,
     sight,
@@ -197,4 +215,5 @@ export const act = async (effects: Effects, sight: Sight, plan: Plan, memory: Me
   if (plan.status) pass.proxy = await effects.cluster.patchStatus(proxyOf(pass), plan.status);
   memory.refusals = memory.refusals.filter((refusal) => !consumed.includes(refusal));
   for (const event of plan.events) await effects.cluster.recordEvent(proxyOf(pass), event);
+  return leftBy(pass);
 };

@@ -6,15 +6,12 @@ import { pause } from '#shared/app/wait.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 
-import { act, type Effects } from './act.ts';
-import { decide } from './decide.ts';
+import type { Left } from './act.ts';
 import { newMemory, noteResult, type Memory } from './memory.ts';
-import { observe, type Sources } from './observe.ts';
+import { onePass, type PassParts } from './pass.ts';
 import type { Next, PendingOperation } from './plan.ts';
 
-export interface Parts extends Omit<Sources, 'cluster' | 'records'>, Omit<Effects, 'cluster' | 'records'> {
-  readonly cluster: Sources['cluster'] & Effects['cluster'];
-  readonly records: Sources['records'] & Effects['records'];
+export interface Parts extends PassParts {
   readonly log: Log;
   readonly limits?: Partial<Limits>;
 }
@@ -36,20 +33,30 @@ const MAX_MOVED = 20;
 /** What a wait has to notice: whether the Proxy is still the one that was judged. */
 interface Passed {
   readonly next: Next;
+  readonly left?: Left;
   readonly generation?: number;
   readonly deleting: boolean;
   readonly provider?: MachineProvider;
 }
 
-const onePass = async (parts: Parts, ref: ProxyRef, memory: Memory): Promise<Passed> => {
-  const sight = await observe(parts, ref, memory);
-  const plan = decide(sight.observation, sight.now);
+const passOnce = async (
+  parts: Parts,
+  ref: ProxyRef,
+  memory: Memory,
+  before: Passed | undefined,
+): Promise<Passed> => {
+  const { sight, plan, left } = await onePass(
+    parts,
+    ref,
+    memory,
+    before?.next.again ? before.left : undefined,
+  );
   parts.log.debug('pass', { because: plan.because, steps: plan.steps.map(({ kind }) => kind) });
-  await act(parts, sight, plan, memory);
   const { proxy } = sight.observation;
   return {
     next: plan.next,
     deleting: proxy?.deleting ?? false,
+    ...(left ? { left } : {}),
     ...(proxy ? { generation: proxy.generation } : {}),
     ...(sight.provider ? { provider: sight.provider } : {}),
   };
@@ -136,11 +143,12 @@ export const run = async (outer: Parts, ref: ProxyRef): Promise<RunResult> => {
   const deadline = parts.clock.monotonic() + (parts.limits?.budgetMs ?? LIMITS.budgetMs);
   let moved = 0;
   let steady = 0;
+  let passed: Passed | undefined;
   for (;;) {
-    let passed: Passed;
     try {
-      passed = await onePass(parts, ref, memory);
+      passed = await passOnce(parts, ref, memory, passed);
     } catch (error) {
+      passed = undefined;
       moved += 1;
       if (!hasCode(error, 'Conflict', 'NotFound') || moved > MAX_MOVED) throw error;
       await pause(parts.ids.fraction() * Math.min(1_000, 20 * 2 ** moved));

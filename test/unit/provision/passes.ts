@@ -1,9 +1,8 @@
 /** Calls of provision in a world whose clock stands still until a pass waits: what takes minutes there takes none here. */
 
-import { act } from '../../../functions/provision/act.ts';
-import { decide } from '../../../functions/provision/decide.ts';
+import type { Left } from '../../../functions/provision/act.ts';
 import { newMemory, noteResult } from '../../../functions/provision/memory.ts';
-import { observe } from '../../../functions/provision/observe.ts';
+import { onePass } from '../../../functions/provision/pass.ts';
 import type { Next } from '../../../functions/provision/plan.ts';
 import { hasCode } from '#shared/app/errors.ts';
 
@@ -14,25 +13,31 @@ import { Crash, type World } from './world.ts';
 
 const BUDGET_MS = 120_000;
 
-const onePass = async (world: World, memory: ReturnType<typeof newMemory>): Promise<Next> => {
-  const parts = partsOf(world);
-  const sight = await observe(parts, REF, memory);
-  const plan = decide(sight.observation, sight.now);
-  world.calls.push(`pass:${plan.because}`);
+interface Passed {
+  readonly next: Next;
+  readonly left?: Left | undefined;
+}
+
+const pass = async (
+  world: World,
+  memory: ReturnType<typeof newMemory>,
+  before: Left | undefined,
+): Promise<Passed> => {
   const patches = world.calls.filter((call) => call === 'patchStatus').length;
-  await act(parts, sight, plan, memory);
+  const { plan, left } = await onePass(partsOf(world), REF, memory, before);
+  world.calls.push(`pass:${plan.because}`);
   const patched = world.calls.filter((call) => call === 'patchStatus').length - patches;
   if (patched > 1) world.violations.push('two status patches in one pass');
-  return plan.next;
+  return { next: plan.next, left };
 };
 
 const CRASHED = { crashed: true } as const;
 
 /** What `run` makes of an error: again when the world moved on, a refusal when something is away. */
-const afterError = (error: unknown): Next | typeof CRASHED => {
+const afterError = (error: unknown): Passed | typeof CRASHED => {
   if (error instanceof Crash) return CRASHED;
-  if (hasCode(error, 'Transient')) return { retry: true };
-  if (hasCode(error, 'Conflict', 'NotFound')) return { again: true };
+  if (hasCode(error, 'Transient')) return { next: { retry: true } };
+  if (hasCode(error, 'Conflict', 'NotFound')) return { next: { again: true } };
   throw error;
 };
 
@@ -48,9 +53,12 @@ const wait = (world: World, next: Next, memory: ReturnType<typeof newMemory>): b
 export const call = async (world: World, patient = true): Promise<'done' | 'retry' | 'crashed'> => {
   const memory = newMemory();
   const deadline = world.now + BUDGET_MS;
+  let left: Left | undefined;
   for (let passes = 0; passes < 200; passes += 1) {
-    const next = await onePass(world, memory).catch(afterError);
-    if ('crashed' in next) return 'crashed';
+    const passed: Passed | typeof CRASHED = await pass(world, memory, left).catch(afterError);
+    if ('crashed' in passed) return 'crashed';
+    const { next } = passed;
+    left = next.again ? passed.left : undefined;
     if (next.retry) return 'retry';
     if (next.again) continue;
     if (!patient || world.now >= deadline || !wait(world, next, memory)) return 'done';
