@@ -20,6 +20,11 @@ const LIMITS: Readonly<Record<string, readonly [method: string, atMost: number][
   deleted: [['instances.delete', 1]],
 };
 
+interface Counted {
+  readonly name: string;
+  readonly uid: string;
+}
+
 export const measureCounts = async (world: ProvisionWorld): Promise<readonly Figure[]> => {
   const { control } = world.compute;
   const proxies = await Promise.all(
@@ -59,11 +64,31 @@ export const measureCounts = async (world: ProvisionWorld): Promise<readonly Fig
   });
   await each((_, uid) => world.judge(uid, 'Healthy'));
   await each((name, uid) => world.push(name, uid));
+  const servingMachine = async (uid: string) => (await world.record(uid))?.serving?.machine;
+  const first = new Map(
+    await Promise.all(proxies.map(async ({ uid }) => [uid, await servingMachine(uid)] as const)),
+  );
+  const isReplaced = async (uid: string): Promise<boolean> => {
+    const { machines = [], serving } = (await world.record(uid)) ?? {};
+    return (
+      machines.length === 1 && machines[0]?.name === serving?.machine && serving?.machine !== first.get(uid)
+    );
+  };
   const replaced = await phase('replaced', async () => {
     await each((name) => world.edit(name, gcp({}, { machineType: 'e2-small' })));
     await each((name, uid) => world.push(name, uid));
-    await each((_, uid) => world.judge(uid, 'Healthy'));
-    await each((name, uid) => world.push(name, uid));
+    // A share of them at a time: those that wait are nudged when others are done, as gc does by the minute.
+    const deadline = performance.now() + 240_000;
+    let waiting: readonly Counted[] = proxies;
+    while (waiting.length > 0) {
+      if (performance.now() > deadline) throw new Error(`${waiting.length} were not replaced in time`);
+      await Promise.all(waiting.map(({ uid }) => world.judge(uid, 'Healthy')));
+      await Promise.all(waiting.map(({ name, uid }) => world.push(name, uid)));
+      const left = await Promise.all(
+        waiting.map(async (proxy) => ((await isReplaced(proxy.uid)) ? [] : [proxy])),
+      );
+      waiting = left.flat();
+    }
   });
   const deleted = await phase('deleted', async () => {
     await each((name) => world.remove(name));
