@@ -22,6 +22,7 @@ const LOCK_MS = 180_000;
 /** Deletions stop this long before the lock can pass to another run. */
 const LOCK_MARGIN_MS = 60_000;
 const PUBLISH_WIDTH = 64;
+const HOUR_MS = 3_600_000;
 
 export interface Dependencies extends Sources {
   readonly publisher: Pick<Publisher, 'change'>;
@@ -102,9 +103,17 @@ const removeOrphans = (
 };
 
 const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Dependencies) => {
-  const sent = await inParallel(nudges, PUBLISH_WIDTH, ({ ref, reason }) =>
-    attempt<NudgeReason | undefined>(`nudge of ${ref.uid}`, undefined, failures, deps, async () => {
-      await deps.publisher.change({ ...ref, reason });
+/**
+ * Not the key that other messages of this Proxy have: one that is held up, or stalls after a message went to the dead
+ * letters, must not hold up the nudge that mends it. Nor one for ever, for the same reason.
+ */
+const keyOf = ({ ref }: Nudge, { clock }: Dependencies): string =>
+  `${ref.uid}/${Math.floor(clock.now() / HOUR_MS)}`;
+
+  const sent = await inParallel(nudges, PUBLISH_WIDTH, (nudge) => {
+    const { ref, reason } = nudge;
+    return attempt<NudgeReason | undefined>(`nudge of ${ref.uid}`, undefined, failures, deps, async () => {
+      await deps.publisher.change({ ...ref, reason }, keyOf(nudge, deps));
       return reason;
     }),
   );

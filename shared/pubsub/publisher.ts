@@ -15,8 +15,8 @@ export interface PublisherOptions {
 }
 
 export interface Publisher {
-  /** Ordered by uid. Resolves when stored; throws `Transient` else, and the key takes further messages at once. */
-  change(message: ChangeMessage): Promise<void>;
+  /** Ordered by `key`, usually the uid. Resolves when stored; throws `Transient` else, and the key takes further messages at once. */
+  change(message: ChangeMessage, key?: string): Promise<void>;
   /** Unordered. Throws `Transient`. */
   probe(message: ProbeMessage): Promise<void>;
   /** Sends what is pending, then closes the connection. */
@@ -58,12 +58,12 @@ export const openPublisher = (options: PublisherOptions): Publisher => {
   const changes: Topic = client.topic(options.changesTopic, { ...settings, messageOrdering: true });
   const probes: Topic = client.topic(probesTopic, settings);
   return {
-    async change({ namespace, name, uid, reason }) {
+    async change({ namespace, name, uid, reason }, key = uid) {
       try {
-        await changes.publishMessage({ json: { namespace, name, uid, reason }, orderingKey: uid });
+        await changes.publishMessage({ json: { namespace, name, uid, reason }, orderingKey: key });
       } catch (cause) {
         // The library refuses a key after a failure until told otherwise. A nudge carries no state, so order is not lost.
-        changes.resumePublishing(uid);
+        changes.resumePublishing(key);
         throw failure(options.changesTopic, cause);
       }
     },

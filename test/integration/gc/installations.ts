@@ -13,6 +13,7 @@ import { noMetrics } from '#shared/app/metrics.ts';
 import { openComputeProvider } from '#shared/compute/provider.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
+import type { Publisher } from '#shared/pubsub/publisher.ts';
 import { machineName } from '#shared/domain/names.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { recordStore, type RecordStore } from '#shared/firestore/records.ts';
@@ -148,12 +149,18 @@ const post = (query: string): HttpRequest => ({
   body: new Uint8Array(),
 });
 
-/** One installation with a namespace of its own. Its clock runs and can be moved forward. */
+interface Options {
+  readonly namespace?: string;
+  /** Called beside the list of nudges. */
+  readonly publish?: Publisher['change'];
+}
+
+/** One installation, usually with a namespace of its own. Its clock runs and can be moved forward. */
 export const openInstallation = async (
-  { projectId, compute }: SharedProject,
+  { projectId, compute }: Pick<SharedProject, 'projectId' | 'compute'>,
   id: string,
+  { namespace = randomName('gc'), publish }: Options = {},
 ): Promise<Installation> => {
-  const namespace = randomName('gc');
   await bindRole(namespace);
   let ahead = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + ahead };
@@ -176,7 +183,8 @@ export const openInstallation = async (
   const db = openFirestore({ projectId });
   const nudges: ChangeMessage[] = [];
   const publisher = {
-    change: async (message: ChangeMessage): Promise<void> => {
+    change: async (message: ChangeMessage, key?: string): Promise<void> => {
+      await publish?.(message, key);
       nudges.push(message);
     },
   };
