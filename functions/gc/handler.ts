@@ -102,7 +102,6 @@ const removeOrphans = (
   return plan.deletions.length === 0 ? { kind: 'none' } : removeUnderLock(plan, reading, deps);
 };
 
-const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Dependencies) => {
 /**
  * Not the key that other messages of this Proxy have: one that is held up, or stalls after a message went to the dead
  * letters, must not hold up the nudge that mends it. Nor one for ever, for the same reason.
@@ -110,13 +109,14 @@ const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Depe
 const keyOf = ({ ref }: Nudge, { clock }: Dependencies): string =>
   `${ref.uid}/${Math.floor(clock.now() / HOUR_MS)}`;
 
+const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Dependencies) => {
   const sent = await inParallel(nudges, PUBLISH_WIDTH, (nudge) => {
     const { ref, reason } = nudge;
     return attempt<NudgeReason | undefined>(`nudge of ${ref.uid}`, undefined, failures, deps, async () => {
       await deps.publisher.change({ ...ref, reason }, keyOf(nudge, deps));
       return reason;
-    }),
-  );
+    });
+  });
   const reasons = sent.filter((reason) => reason !== undefined);
   for (const reason of reasons) deps.metrics.count('gc_nudges', { reason });
   return reasons;
