@@ -55,7 +55,8 @@ export interface WorldOptions {
   readonly bootMs: number;
   /** Loopback ranges; a machine has two addresses, a range 253. */
   readonly ranges: number;
-  readonly heapMiB?: number;
+  /** How much of the fleet may be replaced at once, where that is not what is measured. */
+  readonly maxReplacingPercent?: number;
 }
 
 export const gcp = (more: object = {}, gcpMore: object = {}): object => ({
@@ -153,6 +154,7 @@ const startServices = async (owner: AsyncDisposableStack, runDir: string, option
     COMPUTE_ENDPOINT: compute.url,
     METADATA_SERVER_DETECTION: 'none',
     KUBECONFIG: await plane.kubeconfigFor('provision'),
+    MAX_REPLACING_PERCENT: String(options.maxReplacingPercent ?? 25),
   };
   return { api, compute, env };
 };

@@ -25,8 +25,8 @@ const inWorld =
   };
 
 const PARTS: Readonly<Record<string, Part>> = {
-  shuffle: inWorld({ operationMs: 60, bootMs: 20, ranges: 3 }, measureShuffles),
-  counts: inWorld({ operationMs: 100, bootMs: 50, ranges: 1 }, measureCounts),
+  shuffle: inWorld({ operationMs: 60, bootMs: 20, ranges: 3, maxReplacingPercent: 100 }, measureShuffles),
+  counts: inWorld({ operationMs: 100, bootMs: 50, ranges: 1, maxReplacingPercent: 100 }, measureCounts),
   waiting: inWorld({ operationMs: 100, bootMs: 50, ranges: 2 }, (world, { say }) =>
     measureWaiting(world, say),
   ),
