@@ -34,6 +34,7 @@ locals {
     })
     health = merge(local.common, local.databases, local.changes, {
       PROBE_TARGET_URL        = module.echo.uri
+      PROBE_TARGET_AUDIENCE   = module.echo.uri
       PROBE_SECOND_TARGET_URL = var.health.second_target_url
       PROBES_AT_ONCE          = tostring(var.health.probes_at_once)
       SHARDS                  = tostring(var.health.shards)

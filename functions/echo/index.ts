@@ -1,10 +1,8 @@
-import { http } from '@google-cloud/functions-framework';
-
-import { toFramework } from '#shared/app/http.ts';
 import { makeLog } from '#shared/app/log.ts';
+import { serve } from '#shared/app/serve.ts';
 
 import { makeHandler } from './handler.ts';
 
 const log = makeLog((line) => process.stdout.write(line), { function: 'echo' });
 
-http('echo', toFramework(makeHandler(), log));
+serve('echo', makeHandler(), log);

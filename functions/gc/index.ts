@@ -1,11 +1,9 @@
-import { http } from '@google-cloud/functions-framework';
-
 import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
-import { toFramework } from '#shared/app/http.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
+import { serve } from '#shared/app/serve.ts';
 import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
 import { buildProviders } from '#shared/providers/providers.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
@@ -27,10 +25,7 @@ const providers = Object.values(
 const publisher = openPublisher(settings);
 const stores = openStores(settings);
 
-http(
-  'gc',
-  toFramework(makeHandler({ ...settings, ...tools, ...stores, providers, publisher, cluster }), log),
-);
+serve('gc', makeHandler({ ...settings, ...tools, ...stores, providers, publisher, cluster }), log);
 
 process.once('SIGTERM', () => {
   void Promise.allSettled([cluster, ...providers, publisher, stores].map((client) => client.close()));

@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { fields } from '#shared/app/config.ts';
 import { BUCKETS } from '#shared/domain/shard.ts';
 
-import { parseTarget } from './probe/target.ts';
+import { parseTarget, type Target } from './probe/target.ts';
 
-export const configSchema = z.object({
+const environment = z.object({
   GOOGLE_CLOUD_PROJECT: fields.text,
   INSTALLATION_ID: fields.installationId,
   FIRESTORE_DATABASE: fields.text.default('(default)'),
@@ -20,6 +20,8 @@ export const configSchema = z.object({
     context.addIssue({ code: 'custom', message: 'must be an http or https URL' });
     return z.NEVER;
   }),
+  /** Given where the echo answers only callers with an ID token that is made out to this audience. */
+  PROBE_TARGET_AUDIENCE: fields.text.optional(),
   /** A page that stands in for the echo where that refuses; https, so that no proxy can answer in its name. */
   PROBE_SECOND_TARGET_URL: z
     .string()
@@ -38,12 +40,21 @@ export const configSchema = z.object({
   PROBE_CA_FILE: fields.text.optional(),
 });
 
+/** A token that travels in the clear is anybody's. */
+export const configSchema = environment.refine(
+  ({ PROBE_TARGET_URL: target, PROBE_TARGET_AUDIENCE: audience }) => audience === undefined || target.secure,
+  { path: ['PROBE_TARGET_AUDIENCE'], message: 'needs an https URL as PROBE_TARGET_URL' },
+);
+
 export type Config = z.output<typeof configSchema>;
+
+const echoOf = ({ PROBE_TARGET_URL: echo, PROBE_TARGET_AUDIENCE: audience }: Config): Target =>
+  audience === undefined ? echo : { ...echo, audience };
 
 /** The settings that the handler takes. */
 export const settingsOf = (config: Config) => ({
   installation: config.INSTALLATION_ID,
-  targets: [config.PROBE_TARGET_URL, config.PROBE_SECOND_TARGET_URL].filter((target) => target !== undefined),
+  targets: [echoOf(config), config.PROBE_SECOND_TARGET_URL].filter((target) => target !== undefined),
   shards: config.SHARDS,
   probesAtOnce: config.PROBES_AT_ONCE,
 });

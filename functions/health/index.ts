@@ -1,15 +1,14 @@
-import { http } from '@google-cloud/functions-framework';
-
 import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
-import { toFramework } from '#shared/app/http.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
+import { serve } from '#shared/app/serve.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
 import { configSchema, settingsOf } from './config.ts';
 import { makeHandler } from './handler.ts';
+import { fetchGoogleIdToken, makeIdTokens } from './probe/id-tokens.ts';
 import { makeProber } from './probe/prober.ts';
 import { raise } from './signals.ts';
 import { loadTrust } from './trust.ts';
@@ -18,7 +17,7 @@ import { openStores } from './wiring.ts';
 const config = parseConfig(configSchema, process.env);
 const log = makeLog((line) => process.stdout.write(line), { function: 'health' });
 const tools = { clock, ids, log, metrics: logMetrics(log) };
-const prober = makeProber(loadTrust(config.PROBE_CA_FILE), ids);
+const prober = makeProber(loadTrust(config.PROBE_CA_FILE), ids, makeIdTokens(fetchGoogleIdToken, clock));
 const publisher = openPublisher({
   projectId: config.GOOGLE_CLOUD_PROJECT,
   changesTopic: config.PROXY_CHANGES_TOPIC,
@@ -29,7 +28,7 @@ const { stores, close } = openStores(config, () => {
 });
 const handler = makeHandler({ ...tools, ...settingsOf(config), ...stores, prober, publisher });
 
-http('health', toFramework(handler, log));
+serve('health', handler, log);
 
 process.once('SIGTERM', () => {
   void Promise.allSettled([close(), publisher.close()]);

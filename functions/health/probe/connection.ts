@@ -70,19 +70,24 @@ export const exchange = <T>(
 ): Promise<T> =>
   new Promise((resolve, reject) => {
     let bytes = NOTHING;
+    let isSettled = false;
     const consider = (ended: boolean): void => {
       const parsed = parse(bytes, ended);
+      if (parsed.kind === 'more') return;
+      isSettled = true;
+      socket.off('data', onData);
       if (parsed.kind === 'done') resolve(parsed.value);
-      if (parsed.kind === 'invalid') reject(new ProbeFailure(malformed, `answer: ${parsed.why}`));
-      if (parsed.kind !== 'more') socket.off('data', onData);
+      else reject(new ProbeFailure(malformed, `answer: ${parsed.why}`));
     };
     const onData = (chunk: Buffer): void => {
       bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
       consider(false);
     };
+    // Every probe ends with a close: after the answer it costs nothing.
     const onEnd = (): void => {
-      consider(true);
-      reject(new ProbeFailure('ConnectionLost', 'closed before the answer was complete'));
+      if (!isSettled) consider(true);
+      if (!isSettled) reject(new ProbeFailure('ConnectionLost', 'closed before the answer was complete'));
+      isSettled = true;
     };
     socket.on('data', onData);
     socket.once('end', onEnd);

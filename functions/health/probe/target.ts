@@ -14,6 +14,8 @@ export interface Target {
   readonly authority: string;
   /** Path and query. */
   readonly path: string;
+  /** Whom an ID token must be made out to for this target to answer; absent = it answers everybody. Only where `secure`. */
+  readonly audience?: string;
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };

@@ -1,14 +1,12 @@
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
 
-import { http } from '@google-cloud/functions-framework';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
-import { toFramework } from '#shared/app/http.ts';
+import { serve } from '#shared/app/serve.ts';
 
-import { answerFrameworkErrors } from '../../../functions/discovery/framework-errors.ts';
 import { makeParts } from './parts.ts';
 
 const problemSchema = z.object({
@@ -24,8 +22,7 @@ let port = 0;
 
 beforeAll(async () => {
   const { handler, log } = makeParts();
-  answerFrameworkErrors(() => undefined);
-  http('discovery-under-test', toFramework(handler, log));
+  serve('discovery-under-test', handler, log);
   server = getTestServer('discovery-under-test');
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

@@ -8,7 +8,7 @@ import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
 
-import { configSchema } from '../../../functions/health/config.ts';
+import { configSchema, settingsOf } from '../../../functions/health/config.ts';
 import { makeHandler } from '../../../functions/health/handler.ts';
 import { inPool, makePool } from '../../../functions/health/pool.ts';
 import { parseTarget, pathWithNonce, sameAddress } from '../../../functions/health/probe/target.ts';
@@ -35,6 +35,19 @@ describe('configuration', () => {
     expect(() => parseConfig(configSchema, env)).toThrow(
       /GOOGLE_CLOUD_PROJECT: is required[^]*INSTALLATION_ID[^]*PROBE_TARGET_URL: must be an http or https URL/,
     );
+  });
+
+  it('asks for an ID token for the echo, and for nothing else, only when told whom it is made out to', () => {
+    const second = 'https://page.example/';
+    const targetsWith = (audience: Record<string, string>) =>
+      settingsOf(
+        parseConfig(configSchema, { ...ENV, PROBE_SECOND_TARGET_URL: second, ...audience }),
+      ).targets.map((one) => one.audience);
+    expect(targetsWith({})).toStrictEqual([undefined, undefined]);
+    const audience = 'https://echo.example';
+    expect(targetsWith({ PROBE_TARGET_AUDIENCE: audience })).toStrictEqual([audience, undefined]);
+    const plain = { ...ENV, PROBE_TARGET_URL: 'http://echo.example/', PROBE_TARGET_AUDIENCE: audience };
+    expect(() => parseConfig(configSchema, plain)).toThrow(/PROBE_TARGET_AUDIENCE: needs an https URL/);
   });
 
   it('names an authority file that cannot be used', () => {

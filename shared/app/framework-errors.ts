@@ -8,7 +8,8 @@ import { subscribe } from 'node:diagnostics_channel';
 
 import { z } from 'zod';
 
-import { problem, sendReply, type HttpReply } from '#shared/app/http.ts';
+import { problem, sendReply, type HttpReply } from './http.ts';
+import type { Log } from './log.ts';
 
 /** What body parsers and the router attach to their errors. */
 const frameworkError = z.object({ status: z.int().min(400).max(499), type: z.string().optional() });
@@ -54,12 +55,12 @@ const isServer = (value: unknown): value is Server =>
   'listeners' in value &&
   typeof value.listeners === 'function';
 
-/** From now on, whatever server this process runs answers such errors with problem details. `onError` gets to see them. */
-export const answerFrameworkErrors = (onError: (reply: HttpReply, error: unknown) => void): void => {
+/** From now on, whatever server this process runs answers such errors with problem details; those of ours are logged. */
+export const answerFrameworkErrors = (log: Log): void => {
   const seen = new WeakSet<Server>();
   const handle: ErrorHandler = (error, _request, response, next) => {
     const reply = replyToFrameworkError(error);
-    onError(reply, error);
+    if (reply.status >= 500) log.error('the framework failed', error);
     if (response.headersSent) next(error);
     else sendReply(response, reply);
   };
