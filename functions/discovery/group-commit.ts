@@ -1,5 +1,7 @@
 /** One commit in flight per lease document: what arrives meanwhile shares the next one. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { newest, type StoredLeases } from '#shared/firestore/leases.ts';
 
 import {
@@ -48,6 +50,8 @@ export const makeGroupCommit = (options: BatchCommitOptions): GroupCommit => {
       } catch (error) {
         for (const waiting of batch) waiting.reject(error);
       }
+      // Who was answered and asks again at once rides on the very next commit, together with who waits already.
+      if (batch.length + queue.waiting.length > 1) await nextTurn();
     }
     queues.delete(uid);
   };

@@ -205,12 +205,23 @@ type Part = (world: World, context: BenchContext) => Promise<readonly Figure[]>;
 const SIZES = [10, 1_000, 10_000];
 
 const PARTS: readonly (readonly [string, Part])[] = [
-  ['one hot proxy', hotProxy],
+  ['hot', hotProxy],
   ['latency', latency],
   ['refusals', refusals],
-  ['real processes', processes],
-  ...SIZES.map((size) => [`${size} proxies`, (world: World) => bySize(world, size)] as const),
+  ['processes', processes],
+  ...SIZES.map((size) => [`size-${size}`, (world: World) => bySize(world, size)] as const),
 ];
+
+/** `BENCH_PARTS=hot,latency` measures these alone. */
+const partsAskedFor = (): typeof PARTS => {
+  const asked = process.env['BENCH_PARTS']?.split(',');
+  const unknown = asked?.filter((name) => !PARTS.some(([part]) => part === name)) ?? [];
+  if (unknown.length > 0) {
+    const known = PARTS.map(([name]) => name).join(', ');
+    throw new Error(`BENCH_PARTS: no part ${unknown.join(', ')}; there are: ${known}`);
+  }
+  return PARTS.filter(([name]) => asked?.includes(name) ?? true);
+};
 
 /** What one part cannot measure hides no other. */
 const figuresOf = async (name: string, part: Part, world: World, context: BenchContext) => {
@@ -227,10 +238,11 @@ const figuresOf = async (name: string, part: Part, world: World, context: BenchC
 };
 
 export const bench: Bench = async (context) => {
+  const parts = partsAskedFor();
   const world = await startWorld();
   const figures: Figure[] = [];
   try {
-    for (const [name, part] of PARTS) figures.push(...(await figuresOf(name, part, world, context)));
+    for (const [name, part] of parts) figures.push(...(await figuresOf(name, part, world, context)));
   } finally {
     await world.stop();
   }

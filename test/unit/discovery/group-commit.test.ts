@@ -36,6 +36,27 @@ describe('group commit', () => {
     expect(liveIn(fake)).toBe(64);
   });
 
+  it('callers that come back as soon as they are answered share the very next commit', async () => {
+    const { fake, submit } = make();
+    const rounds = 10;
+    /** What a request goes through on its way in and an answer on its way out. */
+    const onItsWay = async (): Promise<void> => {
+      for (let steps = 0; steps < 20; steps += 1) await Promise.resolve();
+    };
+    const caller = async (first: number): Promise<void> => {
+      for (let round = 0; round < rounds; round += 1) {
+        expect((await submit(acquireOf(first + round))).kind).toBe('granted');
+        await onItsWay();
+        await submit(releaseOf(first + round));
+        await onItsWay();
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, (_, n) => caller(n * rounds)));
+    const commits = fake.calls.filter((call) => call === 'commit').length;
+    // One for the first caller alone, and then one for each step of all.
+    expect(commits).toBeLessThanOrEqual(2 * rounds + 2);
+  });
+
   it('a warm acquire is 0 reads and 1 write', async () => {
     const { fake, submit } = make();
     await submit(acquireOf(1));
