@@ -27,6 +27,11 @@ const make = (maxLeases = 200) => {
 const liveIn = (fake: ReturnType<typeof fakeLeases>): number =>
   Object.keys(fake.stored()?.document.leases ?? {}).length;
 
+/** What a request goes through on its way in and an answer on its way out. */
+const onItsWay = async (): Promise<void> => {
+  for (let steps = 0; steps < 20; steps += 1) await Promise.resolve();
+};
+
 describe('group commit', () => {
   it('64 acquires at once share 2 commits and 1 read', async () => {
     const { fake, submit } = make();
@@ -39,10 +44,6 @@ describe('group commit', () => {
   it('callers that come back as soon as they are answered share the very next commit', async () => {
     const { fake, submit } = make();
     const rounds = 10;
-    /** What a request goes through on its way in and an answer on its way out. */
-    const onItsWay = async (): Promise<void> => {
-      for (let steps = 0; steps < 20; steps += 1) await Promise.resolve();
-    };
     const caller = async (first: number): Promise<void> => {
       for (let round = 0; round < rounds; round += 1) {
         expect((await submit(acquireOf(first + round))).kind).toBe('granted');
