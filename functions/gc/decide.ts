@@ -22,8 +22,8 @@ export interface Plan {
   readonly doubts: readonly string[];
   readonly nudges: readonly Nudge[];
   readonly sightings: { readonly add: readonly string[]; readonly remove: readonly string[] };
-  /** UIDs of tombstones that have served their time. */
-  readonly sweep: readonly string[];
+  /** Tombstones that have served their time, each of its write at `updatedAt` (the database's milliseconds). */
+  readonly sweep: readonly { readonly uid: string; readonly updatedAt: number }[];
   /** Set on the first run of an installation: the cluster to remember. */
   readonly rememberCluster?: string;
 }
@@ -74,7 +74,7 @@ const doubtsOf = ({ listings, proxies, cluster, unreadable }: Observation): read
 ];
 
 /** A tombstone stays while anything listed still carries its UID, since it is the way from a UID to a name. */
-const tombstones = (observation: Observation, judgements: readonly Judgement[]): readonly string[] => {
+const tombstones = (observation: Observation, judgements: readonly Judgement[]): Plan['sweep'] => {
   const { listings, proxies, records, limits } = observation;
   const complete = listings.every(
     (listing) =>
@@ -90,7 +90,7 @@ const tombstones = (observation: Observation, judgements: readonly Judgement[]):
       ({ record, updatedAt, readAt }) =>
         record.gone && !inUse.has(record.ref.uid) && readAt - updatedAt >= limits.tombstoneAgeMs,
     )
-    .map(({ record }) => record.ref.uid);
+    .map(({ record, updatedAt }) => ({ uid: record.ref.uid, updatedAt }));
 };
 
 /** A sighting ends when what was seen has a Proxy again or is gone; a run in doubt ends none. */

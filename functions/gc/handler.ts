@@ -4,7 +4,7 @@ import type { HttpHandler, HttpReply, HttpRequest } from '#shared/app/http.ts';
 import { problem } from '#shared/app/http.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
-import type { StoredRecord } from '#shared/firestore/records.ts';
+import type { Tombstone } from '#shared/firestore/sweep.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
 import { decide, type Plan } from './decide.ts';
@@ -28,7 +28,8 @@ export interface Dependencies extends Sources {
   readonly publisher: Pick<Publisher, 'change'>;
   /** `undefined` when another run has the lock. */
   readonly lock: (holder: string, ttlMs: number) => Promise<{ release(): Promise<void> } | undefined>;
-  readonly sweep: (tombstones: readonly StoredRecord[]) => Promise<readonly string[]>;
+  /** Resolves with the UIDs of those that are there no more. */
+  readonly sweep: (tombstones: readonly Tombstone[]) => Promise<readonly string[]>;
   readonly ids: Ids;
   readonly metrics: Metrics;
 }
@@ -70,7 +71,7 @@ const removeUnderLock = async (plan: Plan, reading: Reading, deps: Dependencies)
   try {
     const removals = await removeMachines(plan.deletions, {
       ...deps,
-      refs: new Map(reading.stored.map(({ record }) => [record.ref.uid, record.ref])),
+      refs: new Map(reading.fleet.records.map(({ record }) => [record.ref.uid, record.ref])),
       outOfTime: () => deps.clock.monotonic() - start > LOCK_MS - LOCK_MARGIN_MS,
     });
     for (const removal of removals) logRemoval(removal, deps);
@@ -138,7 +139,10 @@ const act = async (plan: Plan, reading: Reading, mode: Mode, deps: Dependencies)
     removeOrphans(plan, reading, mode, deps),
   );
   const swept = await attempt<readonly string[]>('sweeping tombstones', [], failures, deps, () =>
-    deps.sweep(reading.stored.filter(({ record }) => sweep.includes(record.ref.uid))),
+    deps.sweep(sweep),
+  );
+  await attempt('writing the index of the fleet', undefined, failures, deps, () =>
+    deps.fleet.save(reading.fleet, swept),
   );
   if (deletions.kind === 'done' && deletions.removals.some(({ outcome }) => outcome.kind === 'failed'))
     failures.push('deleting orphans');

@@ -5,7 +5,8 @@ import type { Log } from '#shared/app/log.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import type { InstallationStore } from '#shared/firestore/installations.ts';
-import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
+import type { Fleet, FleetIndex } from '#shared/firestore/fleet-index.ts';
+import type { RecordStore } from '#shared/firestore/records.ts';
 import type { SightingStore } from '#shared/firestore/sightings.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 
@@ -25,17 +26,18 @@ export interface Sources {
   readonly limits: Limits;
   readonly providers: readonly MachineProvider[];
   readonly cluster: Pick<Cluster, 'listProxies' | 'getProxy' | 'clusterId'>;
-  readonly records: Pick<RecordStore, 'all' | 'read'>;
+  readonly records: Pick<RecordStore, 'read'>;
+  readonly fleet: FleetIndex;
   readonly sightings: Pick<SightingStore, 'all' | 'add' | 'remove'>;
   readonly installations: InstallationStore;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The observation, and the stored records with the versions that a sweep is judged against. */
+/** The observation, and the records as they were read, for the index of the next run. */
 export interface Reading {
   readonly observation: Observation;
-  readonly stored: readonly StoredRecord[];
+  readonly fleet: Fleet;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -85,24 +87,20 @@ const identifyCluster = async ({ cluster, installations, log }: Sources): Promis
 
 /** Reads everything. A list that fails is unknown; only the database, without which there is no run, makes this throw. */
 export const observe = async (sources: Sources): Promise<Reading> => {
-  const { installation, limits, providers, records, sightings, clock } = sources;
+  const { installation, limits, providers, sightings, clock } = sources;
   const now = clock.now();
   const listings = await Promise.all(providers.map((provider) => listMachines(provider, sources)));
-  const [selection, seen] = await Promise.all([records.all(installation), sightings.all()]);
+  const [fleet, seen] = await Promise.all([sources.fleet.read(), sightings.all()]);
   const [proxies, cluster] = await Promise.all([listProxies(sources), identifyCluster(sources)]);
   return {
-    stored: selection.records,
+    fleet,
     observation: {
       installation,
       now,
       limits,
       listings,
-      records: selection.records.map(({ record, version, readTime }) => ({
-        record,
-        updatedAt: version.updateTime.toMillis(),
-        readAt: readTime,
-      })),
-      unreadable: selection.unreadable,
+      records: fleet.records.map((indexed) => ({ ...indexed, readAt: fleet.readTime })),
+      unreadable: fleet.unreadable,
       proxies,
       cluster,
       sightings: seen,

@@ -32,7 +32,7 @@ export const planReport = (installation: string, plan: Plan) => ({
   })),
   nudges: plan.nudges.map(({ ref, reason }) => ({ ...ref, reason })),
   sightings: { add: plan.sightings.add.length, remove: plan.sightings.remove.length },
-  sweep: plan.sweep,
+  sweep: plan.sweep.map(({ uid }) => uid),
 });
 
 /** What a run did about its deletions, and why not more. */

@@ -3,9 +3,10 @@
 import { acquireLock } from '#shared/firestore/locks.ts';
 import { installationStore } from '#shared/firestore/installations.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
+import { fleetIndex } from '#shared/firestore/fleet-index.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { sightingStore } from '#shared/firestore/sightings.ts';
-import { sweepTombstones } from '#shared/firestore/sweep.ts';
+import { sweepTombstones, type Tombstone } from '#shared/firestore/sweep.ts';
 
 import type { Config } from './config.ts';
 import type { Limits } from './observation.ts';
@@ -33,7 +34,21 @@ export const settingsOf = (config: Config) => ({
   limits: limitsOf(config),
 });
 
-/** Everything that is kept in Firestore, over one client. */
+/** Everything that is kept in Firestore. */
+export const storesOn = (db: ReturnType<typeof openFirestore>, installation: string) => {
+  const records = recordStore(db);
+  return {
+    records,
+    fleet: fleetIndex(db, records, installation),
+    sightings: sightingStore(db, installation),
+    installations: installationStore(db, installation),
+    lock: (holder: string, ttlMs: number) => acquireLock(db, `gc-${installation}`, holder, ttlMs),
+    sweep: (tombstones: readonly Tombstone[]) => sweepTombstones(db, tombstones),
+    close: () => closeFirestore(db),
+  };
+};
+
+/** The same, over a client of its own. */
 export const openStores = ({
   projectId,
   databaseId,
@@ -42,14 +57,4 @@ export const openStores = ({
   readonly projectId: string;
   readonly databaseId: string;
   readonly installation: string;
-}) => {
-  const db = openFirestore({ projectId, databaseId });
-  return {
-    records: recordStore(db),
-    sightings: sightingStore(db, installation),
-    installations: installationStore(db, installation),
-    lock: (holder: string, ttlMs: number) => acquireLock(db, `gc-${installation}`, holder, ttlMs),
-    sweep: (tombstones: Parameters<typeof sweepTombstones>[1]) => sweepTombstones(db, tombstones),
-    close: () => closeFirestore(db),
-  };
-};
+}) => storesOn(openFirestore({ projectId, databaseId }), installation);

@@ -9,6 +9,7 @@ import { Timestamp, type DocumentReference, type Firestore } from '@google-cloud
 
 import { hasCode } from '#shared/app/errors.ts';
 
+import { chunks } from './chunks.ts';
 import { firestoreCall } from './client.ts';
 import { SCAN_DEADLINE_MS } from './deadline.ts';
 
@@ -18,11 +19,6 @@ const TTL_MS = 7 * 24 * 60 * 60 * 1000;
 const BATCH = 400;
 
 export type SightingStore = ReturnType<typeof sightingStore>;
-
-const chunks = <T>(items: readonly T[]): readonly (readonly T[])[] =>
-  Array.from({ length: Math.ceil(items.length / BATCH) }, (_, index) =>
-    items.slice(index * BATCH, (index + 1) * BATCH),
-  );
 
 export const sightingStore = (db: Firestore, installation: string) => {
   const collection = db.collection('sightings');
@@ -65,11 +61,11 @@ export const sightingStore = (db: Firestore, installation: string) => {
 
     /** Records first sightings; a key that is there already keeps its time. */
     async add(keys: readonly string[], now: number): Promise<void> {
-      for (const some of chunks(keys)) await Promise.all(some.map((key) => create(key, now)));
+      for (const some of chunks(keys, BATCH)) await Promise.all(some.map((key) => create(key, now)));
     },
 
     async remove(keys: readonly string[]): Promise<void> {
-      for (const some of chunks(keys)) {
+      for (const some of chunks(keys, BATCH)) {
         const batch = db.batch();
         for (const key of some) batch.delete(document(key));
         await firestoreCall(db, 'remove sightings', () => batch.commit());

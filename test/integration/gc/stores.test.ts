@@ -8,9 +8,9 @@ import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { installationStore } from '#shared/firestore/installations.ts';
-import { recordStore } from '#shared/firestore/records.ts';
+import { recordStore, type StoredRecord } from '#shared/firestore/records.ts';
 import { sightingStore } from '#shared/firestore/sightings.ts';
-import { sweepTombstones } from '#shared/firestore/sweep.ts';
+import { sweepTombstones, type Tombstone } from '#shared/firestore/sweep.ts';
 
 let db: Firestore;
 
@@ -52,19 +52,24 @@ const create = async (gone: boolean) => {
   return stored;
 };
 
+const judged = ({ record, version }: StoredRecord): Tombstone => ({
+  uid: record.ref.uid,
+  updatedAt: version.updateTime.toMillis(),
+});
+
 describe('the sweep', () => {
-  test('removes a tombstone with its lease document', async () => {
+  test('removes a tombstone with its lease document, and names one that is gone already', async () => {
     const stored = await create(true);
     const { uid } = stored.record.ref;
-    expect(await sweepTombstones(db, [stored])).toEqual([uid]);
+    expect(await sweepTombstones(db, [judged(stored)])).toEqual([uid]);
     expect(await exists(uid)).toEqual([false, false]);
-    expect(await sweepTombstones(db, [stored])).toEqual([]);
+    expect(await sweepTombstones(db, [judged(stored)])).toEqual([uid]);
   });
 
   test('leaves a live record, and a tombstone that was written since it was read', async () => {
     const [live, revived] = [await create(false), await create(true)];
     await recordStore(db).write({ ...revived.record, gone: false }, revived.version);
-    expect(await sweepTombstones(db, [live, revived])).toEqual([]);
+    expect(await sweepTombstones(db, [judged(live), judged(revived)])).toEqual([]);
     expect(await exists(live.record.ref.uid)).toEqual([true, true]);
     expect(await exists(revived.record.ref.uid)).toEqual([true, true]);
   });

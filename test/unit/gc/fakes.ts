@@ -98,15 +98,30 @@ const provider = (world: World): MachineProvider => ({
     };
   },
   create: unused,
+  deleteLeftover: unused,
   start: unused,
   wait: unused,
   close: async () => undefined,
 });
 
+const UPDATED_AT = NOW - 24 * LIMITS.tombstoneAgeMs;
+
 const stored = (record: ProxyRecord) => ({
   record,
-  version: { updateTime: Timestamp.fromMillis(NOW - 24 * LIMITS.tombstoneAgeMs) },
+  version: { updateTime: Timestamp.fromMillis(UPDATED_AT) },
   readTime: NOW,
+});
+
+const fleetOf = (world: World): Dependencies['fleet'] => ({
+  read: async () => ({
+    records: [...world.records.values()].map((record) => ({ record, updatedAt: UPDATED_AT })),
+    unreadable: [],
+    readTime: NOW,
+    basis: { scannedAt: NOW, indexedAt: NOW, changes: 0, documents: new Map() },
+  }),
+  save: async (_, removed) => {
+    if (removed.length > 0) world.writes.push('index');
+  },
 });
 
 const cluster = (world: World): Dependencies['cluster'] => ({
@@ -121,9 +136,11 @@ const cluster = (world: World): Dependencies['cluster'] => ({
   clusterId: async () => world.clusterId,
 });
 
-const stores = (world: World): Pick<Dependencies, 'records' | 'sightings' | 'installations' | 'sweep'> => ({
+const stores = (
+  world: World,
+): Pick<Dependencies, 'fleet' | 'records' | 'sightings' | 'installations' | 'sweep'> => ({
+  fleet: fleetOf(world),
   records: {
-    all: async () => ({ records: [...world.records.values()].map(stored), unreadable: [], readTime: 0 }),
     read: async (uid) => {
       const record = world.records.get(uid);
       return record && stored(record);
@@ -148,7 +165,7 @@ const stores = (world: World): Pick<Dependencies, 'records' | 'sightings' | 'ins
     },
   },
   sweep: async (tombstones) => {
-    const uids = tombstones.map(({ record }) => record.ref.uid);
+    const uids = tombstones.map(({ uid }) => uid);
     if (uids.length > 0) world.writes.push('sweep');
     world.swept.push(...uids);
     for (const uid of uids) world.records.delete(uid);

@@ -95,7 +95,7 @@ describe('the digest', () => {
   });
 });
 
-const sweptAfter = (ageMs: number, change: Partial<Observation> = {}): readonly string[] =>
+const sweptAfter = (ageMs: number, change: Partial<Observation> = {}): readonly unknown[] =>
   decide(anObservation({ records: [observedRecord(aTombstone(1), NOW - ageMs)], ...change })).sweep;
 
 describe('tombstones', () => {
