@@ -74,7 +74,8 @@ const collectionRoutes = ({ acquire, listProxies, lease }: Calls, schemas: Input
       const query = parseQuery(schemas.listProxies, request.query);
       if (query.kind === 'problem') return query.reply;
       const selector = parseLabelSelector(query.value.labelSelector);
-      return selector.kind === 'problem' ? selector.reply : listProxies(query.value, selector.value);
+      if (selector.kind === 'problem') return selector.reply;
+      return listProxies(query.value, selector.value, request.headers['if-none-match']);
     },
   },
   '/v1/leases': {

@@ -3,6 +3,7 @@ import { parseConfig } from '#shared/app/config.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { logMetrics } from '#shared/app/metrics.ts';
+import { identified, requestScope } from '#shared/app/request-id.ts';
 import { serve } from '#shared/app/serve.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
@@ -10,14 +11,16 @@ import { configSchema } from './config.ts';
 import { makeHandler } from './handler.ts';
 import { openStores, settingsOf } from './wiring.ts';
 
-const log = makeLog((line) => process.stdout.write(line));
+const scope = requestScope();
+const log = makeLog((line) => process.stdout.write(line), {}, scope.fields);
 const tools = { clock, ids, log, metrics: logMetrics(log) };
 const settings = settingsOf(parseConfig(configSchema, process.env));
 
 const stores = openStores({ ...settings, clock });
 const publisher = openPublisher(settings);
 
-serve('discovery', makeHandler({ ...settings, ...tools, ...stores, publisher }), log);
+const handler = makeHandler({ ...settings, ...tools, ...stores, publisher });
+serve('discovery', identified(handler, { ...settings, ...tools, scope }), log);
 
 process.once('SIGTERM', () => {
   void Promise.allSettled([stores.close(), publisher.close()]);

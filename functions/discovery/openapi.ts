@@ -30,15 +30,23 @@ const inputSchema = (schema: z.ZodType): Json => {
 
 const reference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
+const REQUEST_ID: Json = {
+  'X-Request-Id': {
+    description: 'Of this request: the one that it came with, that of its trace, or a new one.',
+    required: true,
+    schema: { type: 'string', maxLength: 128 },
+  },
+};
+
 const reply = (description: string, schema: string, headers: Json = {}): Json => ({
   description,
-  ...(Object.keys(headers).length > 0 ? { headers } : {}),
+  headers: { ...REQUEST_ID, ...headers },
   content: { 'application/json': { schema: reference(schema) } },
 });
 
 const fault = (description: string, headers: Json = {}): Json => ({
   description,
-  ...(Object.keys(headers).length > 0 ? { headers } : {}),
+  headers: { ...REQUEST_ID, ...headers },
   content: { 'application/problem+json': { schema: reference('Problem') } },
 });
 
@@ -78,6 +86,39 @@ const ID: Json = {
 const body = (schema: z.ZodType, required: boolean): Json => ({
   required,
   content: { 'application/json': { schema: inputSchema(schema) } },
+});
+
+const header = (name: string, description: string, schema: Json): Json => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+});
+
+const ETAG: Json = {
+  ETag: { description: 'Equal for equal answers.', required: true, schema: { type: 'string' } },
+};
+
+const proxiesPath = (input: InputSchemas): Json => ({
+  '/v1/proxies': {
+    get: {
+      operationId: 'listProxies',
+      summary: 'Proxies that can be leased now.',
+      parameters: [
+        ...queryParameters(input.listProxies.shape),
+        header('If-None-Match', '`ETag` of an answer to the same call.', { type: 'string' }),
+      ],
+      responses: {
+        ...COMMON,
+        '200': reply('A page, by namespace and name.', 'ProxyList', ETAG),
+        '304': {
+          description: 'The page is the one that If-None-Match names.',
+          headers: { ...REQUEST_ID, ...ETAG },
+        },
+      },
+    },
+  },
 });
 
 const leaseCollectionPath = (input: InputSchemas): Json => ({
@@ -122,7 +163,7 @@ const leasePaths = (input: InputSchemas): Json => ({
       summary: 'Release a lease. A second time is no error.',
       responses: {
         ...COMMON,
-        '204': { description: 'Released.' },
+        '204': { description: 'Released.', headers: REQUEST_ID },
         '404': fault('NotFound: not a lease id.'),
       },
     },
@@ -156,6 +197,7 @@ const operatorPaths = (): Json => ({
       responses: {
         '200': {
           description: 'OpenAPI 3.1.',
+          headers: REQUEST_ID,
           content: { 'application/json': { schema: { type: 'object' } } },
         },
       },
@@ -183,18 +225,11 @@ export const openApiDocument = (input: InputSchemas): Json => ({
     title: 'Egress proxy discovery',
     version: '1.0.0',
     description:
-      'Which egress proxies can be used now, and leases on them. Errors are RFC 9457 problem details with a stable `code`.',
+      'Which egress proxies can be used now, and leases on them. Errors are RFC 9457 problem details with a stable `code`. Every request may carry an `X-Request-Id` of its own (up to 128 letters, digits and `_.:/+=@-`); every answer has one.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   paths: {
-    '/v1/proxies': {
-      get: {
-        operationId: 'listProxies',
-        summary: 'Proxies that can be leased now.',
-        parameters: queryParameters(input.listProxies.shape),
-        responses: { ...COMMON, '200': reply('A page, by namespace and name.', 'ProxyList') },
-      },
-    },
+    ...proxiesPath(input),
     ...leaseCollectionPath(input),
     ...leasePaths(input),
     ...operatorPaths(),

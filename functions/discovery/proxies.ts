@@ -10,8 +10,9 @@ import type { Selector } from '#shared/domain/selector.ts';
 import type { LeaseStore } from '#shared/firestore/leases.ts';
 import type { ServerTime } from '#shared/firestore/server-time.ts';
 
-import { ok, proxyItem } from './answers.ts';
+import { proxyItem } from './answers.ts';
 import { matchesGate } from './decide.ts';
+import { conditional } from './etag.ts';
 import { invalid } from './input.ts';
 import { readable, type Fleet, type FleetEntry } from './fleet.ts';
 import type { ListProxiesInput, ProxyItem } from './schemas.ts';
@@ -77,7 +78,11 @@ export const makeProxyList = ({ fleet, leases, time, log }: ProxyListOptions) =>
     });
   };
 
-  return async (input: ListProxiesInput, selector: Selector): Promise<HttpReply> => {
+  return async (
+    input: ListProxiesInput,
+    selector: Selector,
+    ifNoneMatch: string | undefined,
+  ): Promise<HttpReply> => {
     const after = input.continue === undefined ? undefined : decode(input.continue);
     if (input.continue !== undefined && !after) {
       return invalid([{ field: 'continue', detail: 'is not a token of this list' }]);
@@ -91,6 +96,6 @@ export const makeProxyList = ({ fleet, leases, time, log }: ProxyListOptions) =>
     const items = input.free === 'true' ? await counted(page) : plain(page);
     const last = page.at(-1);
     const hasMore = rows.length > page.length && last;
-    return ok(200, { items, ...(hasMore ? { continue: encode(last.position) } : {}) });
+    return conditional({ items, ...(hasMore ? { continue: encode(last.position) } : {}) }, ifNoneMatch);
   };
 };

@@ -150,6 +150,7 @@ const problem = z
     status: z.int(),
     code: z.string().describe('Stable; what programs test.'),
     detail: z.string(),
+    requestId: z.string().describe('As in `X-Request-Id`; what to tell the operators.'),
     errors: z.array(z.strictObject({ field: z.string(), detail: z.string() })).optional(),
     reason: z.string().optional().describe('410: why the lease is over.'),
     counts: z.record(z.string(), z.int()).optional().describe('NoneAvailable: matching Proxies by cause.'),

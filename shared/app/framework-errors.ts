@@ -8,8 +8,10 @@ import { subscribe } from 'node:diagnostics_channel';
 
 import { z } from 'zod';
 
-import { problem, sendReply, type HttpReply } from './http.ts';
+import { headersOf, problem, sendReply, type FrameworkHeaders, type HttpReply } from './http.ts';
+import type { Ids } from './ids.ts';
 import type { Log } from './log.ts';
+import { requestIdOf, withRequestId } from './request-id.ts';
 
 /** What body parsers and the router attach to their errors. */
 const frameworkError = z.object({ status: z.int().min(400).max(499), type: z.string().optional() });
@@ -30,6 +32,9 @@ export const replyToFrameworkError = (error: unknown): HttpReply => {
 };
 
 type Next = (error?: unknown) => void;
+interface ErrorRequest {
+  readonly headers: FrameworkHeaders;
+}
 interface ErrorResponse {
   readonly headersSent: boolean;
   status(code: number): unknown;
@@ -37,7 +42,7 @@ interface ErrorResponse {
   end(body?: string): unknown;
 }
 /** Express knows an error handler by its four parameters. */
-type ErrorHandler = (error: unknown, request: unknown, response: ErrorResponse, next: Next) => void;
+type ErrorHandler = (error: unknown, request: ErrorRequest, response: ErrorResponse, next: Next) => void;
 
 interface Application {
   use(handler: ErrorHandler): unknown;
@@ -56,11 +61,12 @@ const isServer = (value: unknown): value is Server =>
   typeof value.listeners === 'function';
 
 /** From now on, whatever server this process runs answers such errors with problem details; those of ours are logged. */
-export const answerFrameworkErrors = (log: Log): void => {
+export const answerFrameworkErrors = (log: Log, ids: Pick<Ids, 'uuid'>): void => {
   const seen = new WeakSet<Server>();
-  const handle: ErrorHandler = (error, _request, response, next) => {
-    const reply = replyToFrameworkError(error);
-    if (reply.status >= 500) log.error('the framework failed', error);
+  const handle: ErrorHandler = (error, request, response, next) => {
+    const requestId = requestIdOf(headersOf(request.headers), ids);
+    const reply = withRequestId(replyToFrameworkError(error), requestId);
+    if (reply.status >= 500) log.error('the framework failed', error, { requestId });
     if (response.headersSent) next(error);
     else sendReply(response, reply);
   };

@@ -37,11 +37,14 @@ export const problem = (
   body: { type: 'about:blank', title: code, status, code, detail, ...more },
 });
 
+/** As Node gives them. */
+export type FrameworkHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 /** What the framework hands to a function: the part of Express that we use. */
 interface FrameworkRequest {
   readonly method: string;
   readonly originalUrl: string;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly headers: FrameworkHeaders;
   readonly rawBody?: Uint8Array;
   readonly socket?: { readonly remoteAddress?: string | undefined };
 }
@@ -51,18 +54,21 @@ interface FrameworkResponse {
   end(body?: string): unknown;
 }
 
+export const headersOf = (headers: FrameworkHeaders): HttpRequest['headers'] =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : value?.join(', '),
+    ]),
+  );
+
 const toRequest = (request: FrameworkRequest): HttpRequest => {
   const [path = '/', ...query] = request.originalUrl.split('?');
   return {
     method: request.method,
     path,
     query: new URLSearchParams(query.join('?')),
-    headers: Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? value : value?.join(', '),
-      ]),
-    ),
+    headers: headersOf(request.headers),
     body: request.rawBody ?? new Uint8Array(),
     ...(request.socket?.remoteAddress ? { peer: request.socket.remoteAddress } : {}),
   };

@@ -19,15 +19,21 @@ const errorFields = (error: unknown): Fields => ({
   ...(error instanceof Error && error.stack ? { stack_trace: error.stack } : {}),
 });
 
-/** A log whose lines go to `write`, each with the fields of all its parents. */
-export const makeLog = (write: (line: string) => void, fields: Fields = {}): Log => {
+const nothing = (): Fields => ({});
+
+/** A log whose lines go to `write`, each with the fields of all its parents, and those of whatever `context` it is written in. */
+export const makeLog = (
+  write: (line: string) => void,
+  fields: Fields = {},
+  context: () => Fields = nothing,
+): Log => {
   const emit = (severity: Severity, message: string, more: Fields = {}): void =>
-    write(`${JSON.stringify({ severity, message, ...fields, ...more })}\n`);
+    write(`${JSON.stringify({ severity, message, ...context(), ...fields, ...more })}\n`);
   return {
     debug: (message, more) => emit('DEBUG', message, more),
     info: (message, more) => emit('INFO', message, more),
     warning: (message, more) => emit('WARNING', message, more),
     error: (message, error, more) => emit('ERROR', message, { ...errorFields(error), ...more }),
-    with: (more) => makeLog(write, { ...fields, ...more }),
+    with: (more) => makeLog(write, { ...fields, ...more }, context),
   };
 };

@@ -4,10 +4,11 @@ import { http } from '@google-cloud/functions-framework';
 
 import { answerFrameworkErrors } from './framework-errors.ts';
 import { toFramework, type HttpHandler } from './http.ts';
+import { systemIds } from './ids.ts';
 import type { Log } from './log.ts';
 
 /** Registers `handler` under the name that the platform is told to serve. */
 export const serve = (name: string, handler: HttpHandler, log: Log): void => {
-  answerFrameworkErrors(log);
+  answerFrameworkErrors(log, systemIds);
   http(name, toFramework(handler, log));
 };

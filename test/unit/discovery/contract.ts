@@ -91,6 +91,8 @@ const GOOD: Readonly<Record<string, readonly unknown[]>> = {
   limit: ['1', '500'],
   continue: [Buffer.from('["a","b","c"]').toString('base64url')],
   free: ['true', 'false'],
+  'X-Request-Id': ['request-1'],
+  'If-None-Match': ['*', '"x", W/"y"'],
   'Idempotency-Key': ['key-1', 'key-2', 'key-3'],
 };
 
@@ -175,6 +177,8 @@ const headersOf = (fuzz: Fuzz, { spec }: Operation, body: string | undefined): R
   }
   const isKeyed = (spec.parameters ?? []).some(({ name }) => name === 'Idempotency-Key');
   if (isKeyed && fuzz.random() < 0.3) headers['idempotency-key'] = textOf(valueOf(fuzz, 'Idempotency-Key'));
+  if (fuzz.random() < 0.2) headers['x-request-id'] = textOf(valueOf(fuzz, 'X-Request-Id'));
+  if (fuzz.random() < 0.1) headers['if-none-match'] = textOf(valueOf(fuzz, 'If-None-Match'));
   if (fuzz.random() < 0.1) headers['authorization'] = textOf(pick(fuzz, BAD));
   return headers;
 };
