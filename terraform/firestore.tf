@@ -46,6 +46,7 @@ locals {
     unpublished = { collection = "proxies", fields = ["installation", "gone", "probed"] }
     shard       = { collection = "proxies", fields = ["installation", "probed", "bucket"] }
     replacing   = { collection = "proxies", fields = ["installation", "replacing"] }
+    stuck       = { collection = "proxies", fields = ["installation", "stuckOn"] }
     managed     = { collection = "proxies", fields = ["installation", "gone", "managed"] }
     free        = { collection = "leases", fields = ["gate.open", "freeAt"] }
   }

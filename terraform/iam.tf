@@ -94,6 +94,8 @@ locals {
   machine_permissions = {
     provision = [
       "compute.disks.create",
+      "compute.disks.delete",
+      "compute.disks.get",
       "compute.disks.setLabels",
       "compute.instances.create",
       "compute.instances.delete",

@@ -136,7 +136,7 @@ variable "providers_enabled" {
 }
 
 variable "max_replacing_percent" {
-  description = "How much of the fleet may be replaced at once, in percent; one Proxy at the least. A Proxy whose new machine never gets healthy keeps its place, so that a bad template stops by itself."
+  description = "How much of the fleet may be replaced at once, in percent; one Proxy at the least. A Proxy whose new machine never gets healthy keeps its place, for all that want the very same machine: a bad template stops by itself, and holds up no other."
   type        = number
   default     = 25
   nullable    = false

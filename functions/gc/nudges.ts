@@ -2,7 +2,7 @@
 
 import type { Machine } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
-import { publications, type Publication } from '#shared/domain/record.ts';
+import { isNewer, placesOf, publications, type Publication } from '#shared/domain/record.ts';
 
 import {
   proxyKey,
@@ -17,6 +17,7 @@ export const NUDGE_REASONS = [
   'MachineNotRunning',
   'OtherMachine',
   'AddressChanged',
+  'AddressShared',
   'ProxyGone',
   'Due',
   'MachineNotRecorded',
@@ -56,6 +57,18 @@ const drift = (
   if (machine.state === 'unknown') return undefined;
   if (machine.state !== 'running') return 'MachineNotRunning';
   return machine.address === endpoint.host ? undefined : 'AddressChanged';
+};
+
+/** Of endpoints at one place only the newest can be right: who has an older one is to look again. */
+const shared = (records: readonly ObservedRecord[]): readonly Nudge[] => {
+  const places = records.flatMap(({ record }) => (record.gone ? [] : placesOf(record)));
+  const atOnePlace = [...Map.groupBy(places, ({ host, port }) => `${host} ${port}`).values()];
+  return atOnePlace.flatMap((rivals) => {
+    const newest = rivals.reduce((a, b) => (isNewer(b, a) ? b : a));
+    return rivals
+      .filter(({ ref }) => ref.uid !== newest.ref.uid)
+      .map(({ ref }): Nudge => ({ ref, reason: 'AddressShared' }));
+  });
 };
 
 const byName = ({ fleet }: Listed): MachinesByName => Map.groupBy(fleet.machines, ({ name }) => name);
@@ -149,6 +162,7 @@ export const planNudges = (
     nudges: distinct(
       [
         ...listed.flatMap((listing) => drifted(records, listing)),
+        ...shared(records),
         ...closed(observation),
         ...due(observation),
         ...listed.flatMap((listing) => unrecorded(observation, listing, byUid)),

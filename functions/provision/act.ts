@@ -143,17 +143,17 @@ const createMachine = async (
 
 const SEEN_AGAIN_MS = 10_000;
 
-const deleteMachine = async (
+/** A machine, or what it left behind; `id` is the provider's. */
+const remove = async (
   pass: Pass,
-  { machine }: Extract<Step, { kind: 'deleteMachine' }>,
+  { name, zone, id }: { readonly name: string; readonly zone: string; readonly id: string },
+  call: () => Promise<OperationRef | undefined>,
 ): Promise<void> => {
-  const provider = providerOf(pass);
-  const { name, zone, instanceId } = machine;
-  const answer = await ask(pass, { kind: 'delete', machine: name, zone }, () => provider.delete(machine));
+  const answer = await ask(pass, { kind: 'delete', machine: name, zone }, call);
   if (answer === 'refused') return;
   // Said to be gone already: where it is seen all the same, it is told again soon, and not only when it is late.
   const early = answer === 'nothing' ? RESEND_MS - SEEN_AGAIN_MS : 0;
-  pass.memory.deletesSent.set(instanceId, { machine: name, at: pass.sight.now - early });
+  pass.memory.deletesSent.set(id, { machine: name, at: pass.sight.now - early });
 };
 
 const storeCredentials = async (pass: Pass, endpointId: string): Promise<void> => {
@@ -178,8 +178,12 @@ const perform = async (pass: Pass, step: Step): Promise<void> => {
       return undefined;
     case 'createMachine':
       return createMachine(pass, step);
-    case 'deleteMachine':
-      return deleteMachine(pass, step);
+    case 'deleteMachine': {
+      const { machine } = step;
+      return remove(pass, { ...machine, id: machine.instanceId }, () => providerOf(pass).delete(machine));
+    }
+    case 'deleteLeftover':
+      return remove(pass, step.leftover, () => providerOf(pass).deleteLeftover(step.leftover));
     case 'startMachine': {
       const { name, zone } = step.machine;
       await ask(pass, { kind: 'start', machine: name, zone }, () => providerOf(pass).start(step.machine));

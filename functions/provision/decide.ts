@@ -23,7 +23,8 @@ import {
   type Wanted,
 } from './machine-scene.ts';
 import type { Next, Observation, Outcome, Plan, ProxyFacts, Step } from './plan.ts';
-import { withoutIdlePlace } from './queue.ts';
+import { withStuckPlace, withoutIdlePlace } from './queue.ts';
+import { addressIsAnothers } from './rivals.ts';
 import * as running from './running-checks.ts';
 import { eventsOf, statusOf } from './status.ts';
 import { bothNext, tidy, type Tidied } from './tidy.ts';
@@ -44,6 +45,7 @@ const lacksFinalizer: Rule = ({ proxy }) =>
 
 /** What is published, as long as it is known what its machine does. */
 const ENDPOINT: readonly Check<Scene>[] = [
+  addressIsAnothers,
   endpoint.providerIsNotConfigured,
   endpoint.machineDoesNotAnswerThere,
   endpoint.candidateIsAlone,
@@ -81,6 +83,7 @@ const RUNNING: readonly Check<Seen>[] = [
   running.isTerminating,
   running.isChanging,
   running.hasNoAddress,
+  running.hasAnothersAddress,
   running.isNotPublished,
   running.candidateIsAwaited,
   running.isServing,
@@ -129,7 +132,7 @@ const ofManaged = (observation: Observation, proxy: ProxyFacts, now: number): Ou
 const isManaged: Rule = (observation, now) => {
   const { proxy } = observation;
   const outcome = proxy?.desired.machine && ofManaged(observation, proxy, now);
-  return outcome && withoutIdlePlace(outcome);
+  return outcome && withStuckPlace(withoutIdlePlace(outcome), observation);
 };
 
 /** The life of a Proxy, in the order in which it must be asked. */

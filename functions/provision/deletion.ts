@@ -13,6 +13,8 @@ import {
   withoutDead,
   withoutPlace,
 } from './publishing.ts';
+import { DELETE_REMEDY, sentence } from './remedies.ts';
+import { withoutTaken } from './rivals.ts';
 import { tidy, type Tidied } from './tidy.ts';
 
 /** While a provider cannot be asked, this long between two tries. */
@@ -69,7 +71,7 @@ const pendingReason = (
     return {
       status: 'False',
       reason: 'ProviderNotConfigured',
-      message: `Deleting: provider ${record.provider} is not configured here, so ${names} cannot be deleted.`,
+      message: `Deleting: provider ${record.provider} is not configured here, so ${names} cannot be deleted. An operator has to add it to PROVIDERS again; the rest happens by itself.`,
     };
   if (record.machines.length > 0 && fleet.kind === 'seen' && fleet.trouble)
     return {
@@ -81,7 +83,7 @@ const pendingReason = (
     return {
       status: 'False',
       reason: REFUSAL_REASON[refusal.behaviour],
-      message: `Deleting ${refusal.machine}: ${refusal.code}: ${refusal.message}`,
+      message: `Deleting ${refusal.machine}: ${refusal.code}: ${sentence(refusal.message)} ${DELETE_REMEDY[refusal.behaviour]}`,
     };
   if (leaving.length > 0)
     return { status: 'False', reason: 'Deleting', message: `Waiting until ${leaving.join(', ')} is gone.` };
@@ -89,7 +91,7 @@ const pendingReason = (
     return {
       status: 'False',
       reason: 'Draining',
-      message: `Deletion waits for running leases, for ${record.drainTimeoutSeconds} s at most.`,
+      message: `Deletion waits for running leases, for ${record.drainTimeoutSeconds} s at most. Leases that are given back end it sooner.`,
     };
   return undefined;
 };
@@ -102,7 +104,8 @@ const wasProvisioned = (
   now: number,
 ): Outcome => {
   const start = noted(withoutPlace(synced(observation, facts)), observation, now);
-  const withdrawn = withoutDead(withoutCandidate(drainServing(start, now)), observation);
+  const leaving = withoutTaken(withoutCandidate(drainServing(start, now)), observation);
+  const withdrawn = withoutDead(leaving, observation);
   if (stored.serving || stored.candidate || !stored.deleting)
     return { because: 'deletionBegins', record: withdrawn, next: { again: true } };
 

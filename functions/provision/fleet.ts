@@ -7,6 +7,7 @@ import type { MachineIntent } from '#shared/domain/record.ts';
 
 import { placeKey, type Memory } from './memory.ts';
 import type { Fleet, Sighting } from './plan.ts';
+import { UNSEEN_REMEDY, sentence } from './remedies.ts';
 import { WATCH_MS } from './tidy.ts';
 
 type Trouble = Extract<Fleet, { kind: 'seen' }>['trouble'];
@@ -33,6 +34,20 @@ const absent = (zone: string, key: string, memory: Memory, clock: Clock): Sighti
   return { zone, kind: clock.monotonic() - since >= WATCH_MS ? 'absentTwice' : 'absentOnce' };
 };
 
+/** What is surely not there may have left something behind. */
+const gone = async (
+  provider: MachineProvider,
+  name: string,
+  zone: string,
+  memory: Memory,
+  clock: Clock,
+): Promise<Sighting> => {
+  const sighting = absent(zone, placeKey(zone, name), memory, clock);
+  if (sighting.kind !== 'absentTwice') return sighting;
+  const leftover = await provider.leftover(name, zone);
+  return leftover ? { zone, kind: 'leftover', leftover } : sighting;
+};
+
 /** One read. A zone that the provider does not know at all holds no machine that was never seen. */
 const ask = async (
   provider: MachineProvider,
@@ -44,7 +59,7 @@ const ask = async (
   const key = placeKey(zone, intent.name);
   try {
     const machine = await provider.get(intent.name, zone);
-    if (!machine) return absent(zone, key, memory, clock);
+    if (!machine) return await gone(provider, intent.name, zone, memory, clock);
     memory.absentSince.delete(key);
     return { zone, kind: 'machine', machine };
   } catch (error) {
@@ -53,10 +68,11 @@ const ask = async (
   }
 };
 
-const troubleOf = (error: SystemError): NonNullable<Trouble> => ({
-  transient: hasCode(error, 'Transient', 'QuotaExceeded'),
-  message: error.provider ? `${error.provider.code}: ${error.provider.message}` : error.message,
-});
+const troubleOf = (error: SystemError): NonNullable<Trouble> => {
+  const words = error.provider ? `${error.provider.code}: ${error.provider.message}` : error.message;
+  const transient = hasCode(error, 'Transient', 'QuotaExceeded');
+  return { transient, message: transient ? words : `${sentence(words)} ${UNSEEN_REMEDY}` };
+};
 
 /** A place that cannot be looked at hides no other, and is not taken for empty. */
 export const readMachines = async (

@@ -14,6 +14,7 @@ import {
 import { createOperation, openZone } from './machines.ts';
 import { changeIntent, drainServing, withIntent, withoutPlace } from './publishing.ts';
 import { waitsForItsTurn } from './queue.ts';
+import { CREATE_REMEDY, sentence } from './remedies.ts';
 import { WATCH_MS } from './tidy.ts';
 
 const BLOCKED_MS = 300_000;
@@ -72,7 +73,7 @@ export const nameIsTaken: Check<Wanted> = (scene) => {
     provisioned: {
       status: 'False',
       reason: 'Conflict',
-      message: `A machine named ${other.name} is in ${other.zone || 'the cluster'} and is not ours; it is left alone. Delete or rename it.`,
+      message: `A machine named ${other.name} is in ${other.zone || 'the cluster'} and is not ours; it is left alone. Delete it, or change spec.revision for another name.`,
     },
     stalled: true,
     blocked: isReplacing(scene),
@@ -100,7 +101,8 @@ export const machineVanished: Check<Wanted> = (scene) => {
   if (place.mine.length > 0 || wanted.instanceId === undefined) return undefined;
   const reason = 'MachineGone';
   const message = `Machine ${wanted.name} was lost: it does not exist any more, and nobody here deleted it.`;
-  if (place.gone) return startAfresh(scene, { because: 'machineVanished', proven: true, reason, message });
+  if (place.absent)
+    return startAfresh(scene, { because: 'machineVanished', proven: place.gone, reason, message });
   return {
     because: 'machineVanished',
     record,
@@ -119,7 +121,8 @@ export const nameIsBlocked: Check<Wanted> = (scene) => {
   if ((!refused && wanted.failure?.behaviour !== 'Conflict') || place.mine.length > 0) return undefined;
   const reason = 'MachineGone';
   const message = `The name ${wanted.name} is taken by something that another machine left behind, such as a disk.`;
-  if (place.gone) return startAfresh(scene, { because: 'nameIsBlocked', proven: true, reason, message });
+  if (place.absent)
+    return startAfresh(scene, { because: 'nameIsBlocked', proven: place.gone, reason, message });
   return {
     because: 'nameIsBlocked',
     record,
@@ -141,20 +144,10 @@ const FAILURE_REASON = {
   Unauthorised: 'ProviderError',
 } as const satisfies Record<MachineFailure['behaviour'], Finding<'Provisioned'>['reason']>;
 
-/** What a person can do about it. */
-const REMEDY: Readonly<Record<MachineFailure['behaviour'], string>> = {
-  QuotaExceeded: 'It is tried again by itself; raise the quota, or delete what is not needed.',
-  CapacityUnavailable: 'It is tried again by itself; more zones in gcp.zones help.',
-  InvalidSpec: 'Correct the spec; unchanged, it is tried again every ten minutes.',
-  Conflict: 'It is tried again by itself.',
-  Transient: 'It is tried again by itself.',
-  Unauthorised: 'An operator has to give provision the right to do this; it is tried again by itself.',
-};
-
 const refusedFinding = ({ behaviour, code, message }: MachineFailure): Finding<'Provisioned'> => ({
   status: 'False',
   reason: FAILURE_REASON[behaviour],
-  message: `${code}: ${message} ${REMEDY[behaviour]}`,
+  message: `${code}: ${sentence(message)} ${CREATE_REMEDY[behaviour]}`,
 });
 
 const needsAPerson = ({ behaviour }: MachineFailure): boolean =>
@@ -188,7 +181,7 @@ export const zonesAreExhausted: Check<Wanted> = (scene) => {
       status: 'False',
       reason: 'CapacityUnavailable',
       message:
-        `No capacity in ${zones.join(', ')}. ${REMEDY.CapacityUnavailable} ${wanted.failure?.message ?? ''}`.trim(),
+        `No capacity in ${zones.join(', ')}. ${CREATE_REMEDY.CapacityUnavailable} ${wanted.failure?.message ?? ''}`.trim(),
     },
     blocked: isReplacing(scene),
     wake: { at: soonest, reason: 'CapacityUnavailable' },
@@ -196,9 +189,14 @@ export const zonesAreExhausted: Check<Wanted> = (scene) => {
   };
 };
 
+const lossRemedy = ({ desired }: Wanted['facts']): string =>
+  desired.machine?.gcp?.provisioningModel === 'Spot'
+    ? 'Where this happens too often, set gcp.provisioningModel to Standard, or other zones.'
+    : 'Find out who or what takes them away: the audit log of the project, or the Events of the namespace, says.';
+
 /** Machine after machine was lost: the next one waits. */
 export const lossesAreMany: Check<Wanted> = (scene) => {
-  const { wanted, place, record, now } = scene;
+  const { wanted, place, record, facts, now } = scene;
   const { insteadOf } = wanted;
   if (!insteadOf || place.mine.length > 0 || insteadOf.notBefore <= now) return undefined;
   const at = new Date(insteadOf.notBefore).toISOString().replace(/\.\d{3}Z$/, 'Z');
@@ -208,7 +206,7 @@ export const lossesAreMany: Check<Wanted> = (scene) => {
     provisioned: {
       status: 'False',
       reason: insteadOf.reason,
-      message: `${insteadOf.message} It was the ${insteadOf.count}. in a row; the next machine is asked for at ${at}.`,
+      message: `${insteadOf.message} It was the ${insteadOf.count}. in a row; the next machine is asked for at ${at}. ${lossRemedy(facts)}`,
     },
     blocked: isReplacing(scene),
     wake: { at: insteadOf.notBefore, reason: insteadOf.reason },

@@ -1,9 +1,9 @@
 /** Reading the fleet: which machine is ours, which is gone, and what to remember of it in its intent. */
 
-import type { Machine } from '#shared/domain/machine.ts';
+import type { Leftover, Machine } from '#shared/domain/machine.ts';
 import type { MachineFailure, MachineIntent, ProxyRecord } from '#shared/domain/record.ts';
 
-import type { Observation, PendingOperation, Refusal } from './plan.ts';
+import type { Observation, PendingOperation, Refusal, Sighting } from './plan.ts';
 
 /** A zone without capacity is left alone for this long, and up to as long again. */
 const EXHAUSTED_MS = 180_000;
@@ -30,9 +30,25 @@ export interface Place {
   /** Machines of that name which are somebody else's. */
   readonly foreign: readonly Machine[];
   readonly inFlight: boolean;
-  /** Nothing of ours is there, proven in every zone that was tried. */
+  /** No machine of ours is there, proven in every zone that was tried. */
+  readonly absent: boolean;
+  /** What it left behind, once it is absent, and proven ours by the labels of its create call. */
+  readonly leftovers: readonly Leftover[];
+  /** Absent, and nothing is left of it. */
   readonly gone: boolean;
 }
+
+const leftoversIn = (
+  sightings: readonly Sighting[],
+  { installation, ref }: Observation,
+): readonly Leftover[] =>
+  sightings.flatMap((sighting) =>
+    sighting.kind === 'leftover' &&
+    sighting.leftover.installation === installation &&
+    sighting.leftover.uid === ref.uid
+      ? [sighting.leftover]
+      : [],
+  );
 
 /** Where the machine of an intent is, as far as it can be said. */
 export const locate = (observation: Observation, intent: MachineIntent, now: number): Place => {
@@ -44,19 +60,23 @@ export const locate = (observation: Observation, intent: MachineIntent, now: num
     intent.instanceId === undefined &&
     (intent.failure?.retryAt ?? 0) <= (intent.askedAt ?? 0) &&
     now - (intent.askedAt ?? 0) < LATE_SUCCESS_MS;
-  const goneFrom = (zone: string): boolean =>
+  const absentFrom = (zone: string): boolean =>
     sightings.some(
       (sighting) =>
         sighting.zone === zone &&
         (sighting.kind === 'untouched' ||
-          (sighting.kind === 'absentTwice' && !mayAppear) ||
+          ((sighting.kind === 'absentTwice' || sighting.kind === 'leftover') && !mayAppear) ||
           (sighting.kind === 'machine' && foreign.includes(sighting.machine))),
     );
+  const absent = intent.operation === undefined && intent.zones.every(absentFrom);
+  const leftovers = absent ? leftoversIn(sightings, observation) : [];
   return {
     mine,
     foreign,
     inFlight: sightings.some(({ kind }) => kind === 'inFlight'),
-    gone: intent.operation === undefined && intent.zones.every(goneFrom),
+    absent,
+    leftovers,
+    gone: absent && leftovers.length === 0,
   };
 };
 
@@ -142,10 +162,18 @@ const withDeletion = (intent: MachineIntent, observation: Observation): MachineI
   return rest;
 };
 
+/** What it gave way to counts as long as it is at that address: should it come back to it, it comes anew. */
+const withoutPastYield = (intent: MachineIntent, seen: Machine | undefined): MachineIntent => {
+  const { yielded, ...rest } = intent;
+  const isThere = seen?.state === 'running' && seen.address === yielded?.host;
+  return yielded === undefined || seen === undefined || isThere ? intent : rest;
+};
+
 const withSighting = (intent: MachineIntent, observation: Observation, now: number): MachineIntent => {
   const seen = preferred(intent, locate(observation, intent, now).mine);
-  if (!seen || (seen.instanceId === intent.instanceId && !intent.failure)) return intent;
-  const { failure: _over, ...rest } = intent;
+  const told = withoutPastYield(intent, seen);
+  if (!seen || (seen.instanceId === intent.instanceId && !intent.failure)) return told;
+  const { failure: _over, ...rest } = told;
   return { ...rest, instanceId: intent.instanceId ?? seen.instanceId };
 };
 

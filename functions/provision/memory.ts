@@ -13,7 +13,7 @@ export interface Memory {
   /** By operation name. */
   readonly pending: Map<string, PendingOperation>;
   readonly ended: Set<string>;
-  /** By instance id. */
+  /** By the provider's id of the machine, or of what it left. */
   readonly deletesSent: Map<string, { readonly machine: string; readonly at: number }>;
   /** Since the last plan that was carried out. */
   refusals: readonly Refusal[];

@@ -5,10 +5,11 @@ import type { Ids } from '#shared/app/ids.ts';
 import { CONDITION_REASONS, type Condition, type ConditionType } from '#shared/domain/conditions.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
+import { placesOf } from '#shared/domain/record.ts';
 import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
 import type { LeaseCounts } from '#shared/firestore/lease-counts.ts';
 import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
-import type { Queue } from '#shared/firestore/replacements.ts';
+import type { Queue, Waiting } from '#shared/firestore/replacements.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 
 import { desiredOf } from './desire.ts';
@@ -19,9 +20,9 @@ import { resolveInputs, type Material } from './secrets.ts';
 
 export interface Sources {
   readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
-  readonly records: Pick<RecordStore, 'read'>;
+  readonly records: Pick<RecordStore, 'read' | 'at'>;
   readonly leaseCounts: (uid: string) => Promise<LeaseCounts>;
-  readonly queue: (installation: string, at: number) => Promise<Queue>;
+  readonly queue: (installation: string, waiting: Waiting) => Promise<Queue>;
   readonly maxReplacingPercent: number;
   readonly providers: Readonly<Partial<Record<ProviderName, MachineProvider>>>;
   readonly installation: string;
@@ -99,8 +100,28 @@ const readDrains = async ({ stored }: Subject, { leaseCounts }: Sources): Promis
 const readTurn = async ({ stored }: Subject, sources: Sources): Promise<Pick<Observation, 'turn'>> => {
   const { replacement } = stored?.record ?? {};
   if (!replacement || replacement.granted) return {};
-  const queue = await sources.queue(sources.installation, replacement.at);
+  const queue = await sources.queue(sources.installation, replacement);
   return { turn: { ...queue, percent: sources.maxReplacingPercent } };
+};
+
+/** Nobody asks who has nothing published by a machine. */
+const readRivals = async (
+  { stored }: Subject,
+  { records, installation }: Sources,
+): Promise<Pick<Observation, 'rivals'>> => {
+  if (!stored) return {};
+  const { record } = stored;
+  const hosts = new Set([
+    ...placesOf(record).map(({ host }) => host),
+    ...record.machines.flatMap(({ yielded }) => (yielded ? [yielded.host] : [])),
+  ]);
+  if (record.gone || hosts.size === 0) return {};
+  const found = await records.at(installation, [...hosts]);
+  return {
+    rivals: found.records.flatMap((other) =>
+      other.record.ref.uid === record.ref.uid ? [] : placesOf(other.record),
+    ),
+  };
 };
 
 const remembered = (memory: Memory): Pick<Observation, 'pending' | 'ended' | 'refusals' | 'deletesSent'> => ({
@@ -115,11 +136,12 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
   const { installation, allowPrivateEndpoints, clock, ids } = sources;
   const subject = await subjectOf(sources, ref);
   const { facts, ...inHand } = subject;
-  const [resolved, fleet, leases, turn] = await Promise.all([
+  const [resolved, fleet, leases, turn, rivals] = await Promise.all([
     readInputs(subject, sources.cluster),
     readFleet(subject, memory, clock),
     readDrains(subject, sources),
     readTurn(subject, sources),
+    readRivals(subject, sources),
   ]);
   const observation: Observation = {
     ref,
@@ -132,6 +154,7 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
     ...remembered(memory),
     leases,
     ...turn,
+    ...rivals,
     freshId: ids.token(),
     jitter: ids.fraction(),
   };

@@ -15,7 +15,12 @@ export interface PassParts
 }
 
 /** Steps that nothing takes back: they rest on what was read for them. */
-const FINAL: ReadonlySet<Step['kind']> = new Set(['deleteMachine', 'removeCredentials', 'removeFinalizer']);
+const FINAL: ReadonlySet<Step['kind']> = new Set([
+  'deleteMachine',
+  'deleteLeftover',
+  'removeCredentials',
+  'removeFinalizer',
+]);
 
 /** Sources that answer with what the pass before wrote a moment ago, so that it is not read again. */
 const remembering = (parts: PassParts, { proxy, stored }: Left): Sources => ({

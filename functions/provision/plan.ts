@@ -3,9 +3,9 @@
 import type { Condition, Finding, Reason } from '#shared/domain/conditions.ts';
 import type { Desired } from '#shared/domain/desired.ts';
 import type { EndpointScheme } from '#shared/domain/endpoint.ts';
-import type { FailureBehaviour, Machine, OperationRef } from '#shared/domain/machine.ts';
+import type { FailureBehaviour, Leftover, Machine, OperationRef } from '#shared/domain/machine.ts';
 import type { ProviderName, ProxyRef } from '#shared/domain/proxy.ts';
-import type { ProxyRecord } from '#shared/domain/record.ts';
+import type { ProxyRecord, PublishedPlace } from '#shared/domain/record.ts';
 
 /** The status of a Proxy as this controller reads and writes it: the CRD's, with known condition types only. */
 export interface Status {
@@ -62,11 +62,12 @@ export type Inputs =
 
 /**
  * One live read of a name in a zone. `untouched`: nothing was ever asked for there, or it was refused outright. `inFlight`:
- * this call's create operation runs. `absentOnce` and `absentTwice`: plainly not found, the second time seconds later.
- * `unseen`: the provider did not say.
+ * this call's create operation runs. `absentOnce` and `absentTwice`: plainly not found, the second time seconds later;
+ * `leftover`: so is the machine, but not what it left behind. `unseen`: the provider did not say.
  */
 export type Sighting =
   | { readonly zone: string; readonly kind: 'machine'; readonly machine: Machine }
+  | { readonly zone: string; readonly kind: 'leftover'; readonly leftover: Leftover }
   | {
       readonly zone: string;
       readonly kind: 'untouched' | 'inFlight' | 'absentOnce' | 'absentTwice' | 'unseen';
@@ -104,6 +105,8 @@ export interface Refusal {
 /** The queue of replacements before this one, and the share of the fleet that may be replaced at once. */
 export interface Turn {
   readonly ahead: number;
+  /** Those that are stuck on the very machine that is wanted here. */
+  readonly stuck: number;
   readonly fleet: number;
   readonly percent: number;
   readonly oldest?: string;
@@ -124,10 +127,12 @@ export interface Observation {
   /** Names of operations that have ended, well or not. */
   readonly ended: readonly string[];
   readonly refusals: readonly Refusal[];
-  /** When the delete call of a machine was accepted in this call, by instance id. */
+  /** When the delete call of a machine, or of what it left, was accepted in this call, by the provider's id. */
   readonly deletesSent: Readonly<Record<string, number>>;
   /** Live leases by endpoint id; `lastExpiry` in milliseconds. Read while something drains. */
   readonly leases: Readonly<Record<string, { readonly count: number; readonly lastExpiry: number }>>;
+  /** Endpoints of other Proxies' machines on hosts that are, or were, published here too. Read while there are any. */
+  readonly rivals?: readonly PublishedPlace[];
   /** Read while a replacement waits for its turn. */
   readonly turn?: Turn;
   /** An unused endpoint id. */
@@ -145,6 +150,7 @@ export type Step =
   | { readonly kind: 'createMachine'; readonly name: string; readonly hash: string; readonly zone: string }
   | { readonly kind: 'startMachine'; readonly machine: Machine }
   | { readonly kind: 'deleteMachine'; readonly machine: Machine }
+  | { readonly kind: 'deleteLeftover'; readonly leftover: Leftover }
   | { readonly kind: 'requestProbe' }
   | { readonly kind: 'removeFinalizer' };
 

@@ -108,18 +108,24 @@ const isDead = (observation: Observation, record: ProxyRecord, publication: Publ
   return machine.state !== 'running' || machine.address !== publication.endpoint.host;
 };
 
-/** The record without the endpoints whose machine is seen not to answer there any more. */
-export const withoutDead = (record: ProxyRecord, observation: Observation): ProxyRecord => {
-  const dead = new Set(publications(record).filter((each) => isDead(observation, record, each)));
-  if (dead.size === 0) return record;
+/** The very record when there are none to leave out. */
+export const withoutPublications = (record: ProxyRecord, some: readonly Publication[]): ProxyRecord => {
+  if (some.length === 0) return record;
   const { serving, candidate, draining, ...rest } = record;
   return {
     ...rest,
-    ...(serving && !dead.has(serving) ? { serving } : {}),
-    ...(candidate && !dead.has(candidate) ? { candidate } : {}),
-    draining: draining.filter((each) => !dead.has(each)),
+    ...(serving && !some.includes(serving) ? { serving } : {}),
+    ...(candidate && !some.includes(candidate) ? { candidate } : {}),
+    draining: draining.filter((each) => !some.includes(each)),
   };
 };
+
+/** The record without the endpoints whose machine is seen not to answer there any more. */
+export const withoutDead = (record: ProxyRecord, observation: Observation): ProxyRecord =>
+  withoutPublications(
+    record,
+    publications(record).filter((each) => isDead(observation, record, each)),
+  );
 
 /** A new machine is intended, under a name that none before it had; nothing has been asked for yet. */
 export const withIntent = (

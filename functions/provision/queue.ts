@@ -1,7 +1,9 @@
 /** At most a share of the fleet is replaced at once: who wants to replace what serves well waits until its turn comes. */
 
+import type { ProxyRecord } from '#shared/domain/record.ts';
+
 import { isReplacing, type Check, type Resolved } from './machine-scene.ts';
-import type { Outcome, Turn } from './plan.ts';
+import type { Observation, Outcome, Turn } from './plan.ts';
 import { withoutPlace } from './publishing.ts';
 
 /** Whoever asked at the same moment has been recorded by then, so that nobody takes a place that is an earlier one's. */
@@ -15,43 +17,62 @@ const LOOK_PER_PROXY_MS = 30;
 export const slots = ({ fleet, percent }: Pick<Turn, 'fleet' | 'percent'>): number =>
   Math.max(1, Math.floor((fleet * percent) / 100));
 
-const queued = ({ fleet, percent, oldest }: Turn): string => {
-  const first = oldest === undefined ? '' : `; the first of them is ${oldest}`;
-  const share = slots({ fleet, percent }) === 1 ? 'one Proxy' : `${percent} % of all Proxies`;
-  return `The spec asks for another machine. At most ${share} may be replaced at once, and others came first${first}. The endpoint from before serves on. If this lasts, see what keeps that one from becoming healthy.`;
+const queued = (turn: Turn): string => {
+  const { percent, oldest, stuck } = turn;
+  const share = slots(turn) === 1 ? 'one Proxy' : `${percent} % of all Proxies`;
+  const which =
+    stuck > 0 ? 'one that wants the same machine and does not get healthy is' : 'the first of them is';
+  const first = oldest === undefined ? '' : `; ${which} ${oldest}`;
+  return `The spec asks for another machine. At most ${share} may be replaced at once, and others came first${first}. The endpoint from before serves on. If this lasts, see what keeps that one from becoming healthy: correct its spec, or change its spec.revision for another try.`;
 };
 
-/**
- * A place, once granted, is kept until the new machine is healthy: one that never gets there holds up the others instead
- * of letting them follow. What serves nobody well is replaced without waiting.
- */
-export const waitsForItsTurn: Check<Resolved> = (scene) => {
-  const { record, observation, now } = scene;
-  const { replacement } = record;
-  if (!isReplacing(scene) || record.serving?.verdict.state !== 'Healthy' || replacement?.granted)
-    return undefined;
-  if (!replacement)
-    return {
-      because: 'replacementIsAnnounced',
-      record: { ...record, replacement: { at: now + observation.jitter, granted: false } },
-      next: { pauseMs: ANNOUNCED_MS },
-    };
-  const { turn } = observation;
-  if (!turn) return { because: 'queueIsNotSeen', record, next: { pauseMs: ANNOUNCED_MS } };
-  if (turn.ahead < slots(turn))
-    return {
-      because: 'itsTurnHasCome',
-      record: { ...record, replacement: { ...replacement, granted: true } },
-      next: { again: true },
-    };
+type Place = NonNullable<ProxyRecord['replacement']>;
+
+const announced = (record: ProxyRecord, place: Place): Outcome => ({
+  because: 'replacementIsAnnounced',
+  record: { ...record, replacement: place },
+  next: { pauseMs: ANNOUNCED_MS },
+});
+
+const inQueue = ({ record, observation, now }: Resolved, turn: Turn, place: Place): Outcome => {
   const look = Math.min(LOOK_MAX_MS, Math.max(LOOK_MIN_MS, turn.fleet * LOOK_PER_PROXY_MS));
   return {
     because: 'replacementIsQueued',
-    record,
+    record: { ...record, replacement: place },
     provisioned: { status: 'False', reason: 'ReplacementQueued', message: queued(turn) },
     wake: { at: now + Math.round(look * (0.75 + observation.jitter / 4)), reason: 'ReplacementQueued' },
     next: {},
   };
+};
+
+/** Its place against those of the others. */
+const placed = (scene: Resolved, place: Place, anew: Place): Outcome => {
+  const { record, observation } = scene;
+  const { turn } = observation;
+  if (!turn) return { because: 'queueIsNotSeen', record, next: { pauseMs: ANNOUNCED_MS } };
+  if (turn.stuck >= slots(turn)) return inQueue(scene, turn, { ...place, held: true });
+  // Nobody has counted it meanwhile: it begins at the end.
+  if (place.held) return announced(record, anew);
+  if (turn.ahead + turn.stuck >= slots(turn)) return inQueue(scene, turn, place);
+  return {
+    because: 'itsTurnHasCome',
+    record: { ...record, replacement: { ...place, granted: true } },
+    next: { again: true },
+  };
+};
+
+/**
+ * A place, once granted, is kept until the new machine is healthy. One that never gets there holds those that want the very
+ * same machine, since they would fare no better, and nobody else. What serves nobody well is replaced without waiting.
+ */
+export const waitsForItsTurn: Check<Resolved> = (scene) => {
+  const { record, observation, inputs, now } = scene;
+  const { replacement, serving } = record;
+  if (!isReplacing(scene) || serving?.verdict.state !== 'Healthy' || replacement?.granted) return undefined;
+  const anew: Place = { at: now + observation.jitter, granted: false, hash: inputs.hash };
+  if (!replacement) return announced(record, anew);
+  if (replacement.hash !== inputs.hash) return announced(record, { ...anew, at: replacement.at });
+  return placed(scene, replacement, anew);
 };
 
 const IN_QUEUE: ReadonlySet<string> = new Set([
@@ -65,4 +86,22 @@ export const withoutIdlePlace = (outcome: Outcome): Outcome => {
   if (!outcome.record?.replacement || outcome.record.replacement.granted || IN_QUEUE.has(outcome.because))
     return outcome;
   return { ...outcome, record: withoutPlace(outcome.record) };
+};
+
+/**
+ * Marks a place whose machine does not get to serve, as long as it does not. With Recreate nothing serves meanwhile: such a
+ * one stays in everybody's way, so that no more than the share is ever without an endpoint.
+ */
+export const withStuckPlace = (outcome: Outcome, { inputs }: Observation): Outcome => {
+  const { record, next, blocked } = outcome;
+  if (!record?.replacement?.granted || next.again || next.retry) return outcome;
+  const { stuck: _past, ...place } = record.replacement;
+  const hash = inputs?.kind === 'resolved' ? inputs.hash : place.hash;
+  const isStuck = blocked === true && record.serving !== undefined && hash !== undefined;
+  const replacement = {
+    ...place,
+    ...(hash === undefined ? {} : { hash }),
+    ...(isStuck ? { stuck: true } : {}),
+  };
+  return { ...outcome, record: { ...record, replacement } };
 };

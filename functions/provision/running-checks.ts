@@ -2,8 +2,10 @@
 
 import type { Finding } from '#shared/domain/conditions.ts';
 
-import { progress, startAfresh, type Check, type Seen } from './machine-scene.ts';
+import { isReplacing, progress, startAfresh, type Check, type Seen } from './machine-scene.ts';
 import { publish, unsettledVerdict } from './publish.ts';
+import { probeFailure } from './remedies.ts';
+import { rivalAt, takenMessage } from './rivals.ts';
 import { WATCH_MS } from './tidy.ts';
 
 const BLOCKED_MS = 300_000;
@@ -58,7 +60,7 @@ export const isBroken: Check<Seen> = (scene) => {
     because: state === 'failed' ? 'machineIsFailed' : 'machineIsSuspended',
     proven: false,
     reason: 'MachineStopped',
-    message: `Machine ${name} was ${state}${why} and is replaced.`,
+    message: `Machine ${name} ${state === 'failed' ? 'has failed' : 'was suspended'}${why} and is replaced.`,
   });
 };
 
@@ -74,12 +76,19 @@ export const isTerminating: Check<Seen> = (scene) => {
   });
 };
 
+const STATE_WORDS: Readonly<Partial<Record<Seen['machine']['state'], string>>> = {
+  creating: 'being created',
+  unknown: 'in a state that is not known here',
+};
+
 /** On its way, one way or the other: watched. */
 export const isChanging: Check<Seen> = (scene) => {
   const { machine, record } = scene;
   if (machine.state === 'running') return undefined;
   const detail = machine.detail ? ` (${machine.detail})` : '';
-  const message = `Machine ${machine.name} is ${machine.state}${detail}.`;
+  const held =
+    machine.state === 'creating' && machine.detail ? ' If this lasts, correct what it waits for.' : '';
+  const message = `Machine ${machine.name} is ${STATE_WORDS[machine.state] ?? machine.state}${detail}.${held}`;
   return {
     because: 'isChanging',
     record,
@@ -96,11 +105,31 @@ export const hasNoAddress: Check<Seen> = (scene) =>
         provisioned: progress(
           scene,
           'WaitingForAddress',
-          `Machine ${scene.machine.name} runs and has no address yet.`,
+          `Machine ${scene.machine.name} runs and has no address yet. If this lasts, see its network interface and the quota of external addresses.`,
         ),
         next: { pauseMs: WATCH_MS },
       }
     : undefined;
+
+/** It gave way to a newer endpoint at this address once, and that one is still there: two would take turns for ever. */
+export const hasAnothersAddress: Check<Seen> = (scene) => {
+  const { observation, record, wanted, machine, facts, now } = scene;
+  const { yielded } = wanted;
+  const host = machine.address;
+  if (yielded === undefined || host === undefined || yielded.host !== host) return undefined;
+  const rival = rivalAt(observation, { host, port: facts.desired.machine?.port ?? 0 }, yielded.at);
+  const published = [record.serving, record.candidate].some((each) => each?.machine === machine.name);
+  if (!rival || published) return undefined;
+  return {
+    because: 'hasAnothersAddress',
+    record,
+    provisioned: { status: 'False', reason: 'Conflict', message: takenMessage(rival) },
+    stalled: true,
+    blocked: isReplacing(scene),
+    wake: { at: now + BLOCKED_MS, reason: 'Conflict' },
+    next: {},
+  };
+};
 
 const runs = ({ machine }: Seen): Finding<'Provisioned'> => ({
   status: 'True',
@@ -156,7 +185,7 @@ export const candidateIsAwaited: Check<Seen> = (scene) => {
     provisioned: isBad
       ? {
           ...isProbed(scene),
-          message: `Machine ${machine.name} runs, but its endpoint does not answer probes: ${candidate.verdict.outcome ?? 'not judged'}. Correct the spec, or set it back to end this replacement.`,
+          message: `Machine ${machine.name} runs, but its endpoint ${candidate.verdict.state === 'Unhealthy' ? `does not answer probes: ${probeFailure(candidate.verdict)}` : 'has had no verdict for a long time.'} Correct the spec, or set it back to end this replacement.`,
         }
       : isProbed(scene),
     blocked: isBad,

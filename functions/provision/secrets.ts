@@ -47,7 +47,7 @@ const usable = (reading: SecretReading, { name, label, what }: Use): Found<Data>
     case 'unreadable':
       return trouble(
         'SecretUnreadable',
-        `Secret ${name} for ${what} cannot be read: ${reading.message}`,
+        `Secret ${name} for ${what} cannot be read: ${reading.message} An operator has to let provision get Secrets in this namespace.`,
         false,
       );
     case 'found':
@@ -72,13 +72,19 @@ const textOf = (data: Data, key: string, { name, what }: Use): Found<string> => 
   try {
     return { value: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch {
-    return trouble('InvalidSpec', `Key ${key} of Secret ${name} is not text in UTF-8.`);
+    return trouble(
+      'InvalidSpec',
+      `Key ${key} of Secret ${name} is not text in UTF-8. Store it as plain text, neither compressed nor encoded twice.`,
+    );
   }
 };
 
 const checkedUserData = (text: string): Found<Material> =>
   new TextEncoder().encode(text).length > MAX_USER_DATA
-    ? trouble('InvalidSpec', `The cloud-init user-data is larger than ${MAX_USER_DATA} bytes.`)
+    ? trouble(
+        'InvalidSpec',
+        `The cloud-init user-data is larger than ${MAX_USER_DATA} bytes. Shorten it, or have it fetch the rest at boot (#include).`,
+      )
     : { value: { userData: text } };
 
 type Read = (use: Use) => Promise<Found<Data>>;
@@ -107,7 +113,7 @@ const credentials = async (spec: ProxyObject['spec'], read: Read): Promise<Found
   if (username.value.includes(':') || CONTROL.test(username.value + password.value))
     return trouble(
       'InvalidSpec',
-      `Secret ${ref.name}: username must not contain a colon, and neither of the two a line break or control character.`,
+      `Secret ${ref.name}: username must not contain a colon, and neither of the two a line break or control character. Change them in the Secret.`,
     );
   return { value: { credentials: { username: username.value, password: password.value } } };
 };

@@ -12,6 +12,7 @@ import type { MachineIntent, ProxyRecord, Publication } from '#shared/domain/rec
 import type { Verdict, VerdictState } from '#shared/domain/verdict.ts';
 
 import type { Observation, Outcome, ProxyEvent, ProxyFacts, Status } from './plan.ts';
+import { probeFailure } from './remedies.ts';
 
 type Judged = Outcome & { readonly provisioned: Finding<'Provisioned'> };
 
@@ -35,22 +36,27 @@ const isTrouble = (reason: string): boolean => TROUBLE.some((each) => each === r
 
 const HEALTHY: Readonly<Record<VerdictState, (verdict: Verdict) => Finding<'Healthy'>>> = {
   Healthy: () => ({ status: 'True', reason: 'ProbeSucceeded', message: 'The endpoint answers probes.' }),
-  Unhealthy: ({ outcome = 'no outcome was recorded' }) => ({
+  Unhealthy: (verdict) => ({
     status: 'False',
     reason: 'ProbeFailed',
-    message: `The endpoint does not answer probes: ${outcome}.`,
+    message: `The endpoint does not answer probes: ${probeFailure(verdict)}`,
   }),
   Unknown: () => ({
     status: 'Unknown',
     reason: 'NotProbedYet',
-    message: 'The endpoint has not been judged yet.',
+    message:
+      'The endpoint has not been judged yet. It is probed from now on, and has two minutes to come up; should this last longer, an operator has to see whether health runs.',
   }),
 };
 
 const healthyFinding = (serving: Publication | undefined): Finding<'Healthy'> =>
   serving
     ? HEALTHY[serving.verdict.state](serving.verdict)
-    : { status: 'False', reason: 'NoEndpoint', message: 'There is no usable endpoint.' };
+    : {
+        status: 'False',
+        reason: 'NoEndpoint',
+        message: 'There is no usable endpoint: the condition Provisioned says why.',
+      };
 
 /** The intent that is to replace the serving machine, once there is one. */
 const replacing = ({ serving, machines }: ProxyRecord): MachineIntent | undefined => {

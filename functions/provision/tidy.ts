@@ -3,7 +3,7 @@
 import type { Machine } from '#shared/domain/machine.ts';
 import { publications, type MachineIntent, type ProxyRecord } from '#shared/domain/record.ts';
 
-import { createOperation, locate, preferred } from './machines.ts';
+import { createOperation, locate, preferred, type Place } from './machines.ts';
 import type { Next, Observation, PendingOperation, Step } from './plan.ts';
 
 /** Between two looks at a machine that is on its way out, and the least time between two proofs of absence. */
@@ -69,6 +69,16 @@ const deletions = (
     .filter((machine) => !isLeaving(machine, intent, observation, now))
     .map((machine) => ({ kind: 'deleteMachine', machine }));
 
+/** What a machine of ours left behind goes too; what was told to go is only watched. */
+const leftoverDeletions = (
+  { deletesSent }: Observation,
+  { leftovers }: Place,
+  now: number,
+): readonly Step[] =>
+  leftovers
+    .filter(({ id }) => now - (deletesSent[id] ?? 0) >= RESEND_MS)
+    .map((leftover) => ({ kind: 'deleteLeftover', leftover }));
+
 const deletesOf = (observation: Observation, name: string): readonly PendingOperation[] =>
   observation.pending.filter(({ kind, machine }) => kind === 'delete' && machine === name);
 
@@ -90,7 +100,10 @@ const clear = (observation: Observation, intent: MachineIntent, now: number): Cl
   const refused = observation.refusals.some(({ kind, machine }) => kind === 'delete' && machine === name);
   // What the provider refused a moment ago is asked for again after the next wake-up, not at once.
   if (refused) return { name, gone: false, steps: [], next: {} };
-  const steps = deletions(observation, intent, place.mine, now);
+  const steps = [
+    ...deletions(observation, intent, place.mine, now),
+    ...leftoverDeletions(observation, place, now),
+  ];
   if (steps.length > 0) return { name, gone: false, steps, next: { again: true } };
   const creating = place.mine.length === 0 ? createOperation(observation, intent) : undefined;
   const operations = [...deletesOf(observation, name), ...(creating ? [creating] : [])];

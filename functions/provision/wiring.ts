@@ -4,7 +4,7 @@ import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
 import { readLeaseCounts } from '#shared/firestore/lease-counts.ts';
 import { recordStore } from '#shared/firestore/records.ts';
-import { readQueue } from '#shared/firestore/replacements.ts';
+import { readQueue, type Waiting } from '#shared/firestore/replacements.ts';
 
 import type { Config } from './config.ts';
 
@@ -35,7 +35,7 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId }: Sto
     records: recordStore(db),
     credentials: credentialStore(secretDb),
     leaseCounts: (uid: string) => readLeaseCounts(db, uid),
-    queue: (installation: string, at: number) => readQueue(db, installation, at),
+    queue: (installation: string, waiting: Waiting) => readQueue(db, installation, waiting),
     close: async () => {
       await Promise.all([closeFirestore(db), closeFirestore(secretDb)]);
     },

@@ -12,7 +12,7 @@ import { operationSchema, type Operation } from './operation.ts';
 type InstanceBody = protos.google.cloud.compute.v1.IInstance;
 type AggregatedListRequest = protos.google.cloud.compute.v1.IAggregatedListInstancesRequest;
 
-/** Which machine is meant. */
+/** Which machine is meant, or which disk. */
 export interface InstanceKey {
   readonly zone: string;
   readonly name: string;
@@ -24,6 +24,8 @@ export interface ComputeApi {
   insertInstance(zone: string, body: InstanceBody, requestId: string): Promise<OperationRef>;
   deleteInstance(key: InstanceKey, requestId: string): Promise<OperationRef>;
   startInstance(key: InstanceKey, requestId: string): Promise<OperationRef>;
+  getDisk(key: InstanceKey): Promise<unknown>;
+  deleteDisk(key: InstanceKey, requestId: string): Promise<OperationRef>;
   /** One page of the list over all zones, with its warnings. */
   aggregatedPage(filter: string, pageToken: string | undefined): Promise<unknown>;
   /** The newest operations of a zone, at most `limit`. */
@@ -76,6 +78,19 @@ const instanceCalls = (clients: LazyClients, project: string) => ({
     }),
 });
 
+const diskCalls = (clients: LazyClients, project: string) => ({
+  getDisk: ({ zone, name }: InstanceKey): Promise<unknown> =>
+    clients.callDisks('disks.get', async (disks) => {
+      const [disk] = await disks.get({ project, zone, disk: name }, callOptions());
+      return disk;
+    }),
+  deleteDisk: ({ zone, name }: InstanceKey, requestId: string) =>
+    clients.callDisks('disks.delete', async (disks) => {
+      const [operation] = await disks.delete({ project, zone, disk: name, requestId }, callOptions());
+      return refOf(zone, 'disks.delete', operation.latestResponse.name);
+    }),
+});
+
 const operationCalls = (clients: LazyClients, project: string) => ({
   listOperations: (zone: string, limit: number): Promise<readonly Operation[]> =>
     clients.call('operations.list', async ({ operations }) => {
@@ -95,6 +110,7 @@ export const openComputeApi = (projectId: string, endpoint: string | undefined):
   const clients = lazyClients(endpoint);
   return {
     ...instanceCalls(clients, projectId),
+    ...diskCalls(clients, projectId),
     ...operationCalls(clients, projectId),
     close: () => clients.close(),
   };

@@ -1,5 +1,6 @@
 /** The clients of Compute Engine: loaded at the first call, a deadline on each call, errors of ours. */
 
+import type { DisksClient } from '@google-cloud/compute/build/src/v1/disks_client.js';
 import type { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_client.js';
 import type { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
 
@@ -16,6 +17,8 @@ export interface Clients {
 export interface LazyClients {
   /** Runs one call; `name` is its method's, for the error. Throws `SystemError`. */
   call<T>(name: string, work: (clients: Clients) => Promise<T>): Promise<T>;
+  /** The same for disks, whose client is loaded only where it is needed. */
+  callDisks<T>(name: string, work: (disks: DisksClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -57,13 +60,16 @@ const withDeadline = async <T>(name: string, work: Promise<T>): Promise<T> => {
   }
 };
 
+const clientOptions = async (endpoint: string | undefined) =>
+  endpoint === undefined ? { fallback: true } : standInOptions(endpoint);
+
 /** Importing the package whole costs seconds and hundreds of megabytes: two of its files are loaded. */
 const openClients = async (endpoint: string | undefined): Promise<Clients> => {
   const [instances, operations] = await Promise.all([
     import('@google-cloud/compute/build/src/v1/instances_client.js'),
     import('@google-cloud/compute/build/src/v1/zone_operations_client.js'),
   ]);
-  const options = endpoint === undefined ? { fallback: true } : await standInOptions(endpoint);
+  const options = await clientOptions(endpoint);
   const clients = {
     instances: new instances.InstancesClient(options),
     operations: new operations.ZoneOperationsClient(options),
@@ -74,31 +80,54 @@ const openClients = async (endpoint: string | undefined): Promise<Clients> => {
   return clients;
 };
 
-/** Clients for a stand-in at `endpoint` (`http://host:port`), or for the real API with the platform's credentials. */
-export const lazyClients = (endpoint: string | undefined): LazyClients => {
-  let opening: Promise<Clients> | undefined;
-  const opened = async (): Promise<Clients> => {
-    opening ??= openClients(endpoint);
-    try {
-      return await opening;
-    } catch (error) {
-      opening = undefined;
-      throw error;
-    }
-  };
+const openDisks = async (endpoint: string | undefined): Promise<DisksClient> => {
+  const { DisksClient: Client } = await import('@google-cloud/compute/build/src/v1/disks_client.js');
+  const disks = new Client(await clientOptions(endpoint));
+  await withDeadline('sign-in', disks.initialize());
+  return disks;
+};
+
+/** Opened at the first use; an opening that failed is tried again. */
+const lazily = <T>(open: () => Promise<T>) => {
+  let opening: Promise<T> | undefined;
   return {
-    call: async (name, work) => {
+    get: async (): Promise<T> => {
+      opening ??= open();
       try {
-        // Loading the library can take longer than a call may: its time does not count.
-        const clients = await opened();
-        return await withDeadline(name, work(clients));
+        return await opening;
       } catch (error) {
-        throw toSystemError(error, name);
+        opening = undefined;
+        throw error;
       }
     },
+    opened: () => opening?.catch(() => undefined),
+  };
+};
+
+const callWith = async <C, T>(
+  name: string,
+  open: () => Promise<C>,
+  work: (opened: C) => Promise<T>,
+): Promise<T> => {
+  try {
+    // Loading the library can take longer than a call may: its time does not count.
+    const opened = await open();
+    return await withDeadline(name, work(opened));
+  } catch (error) {
+    throw toSystemError(error, name);
+  }
+};
+
+/** Clients for a stand-in at `endpoint` (`http://host:port`), or for the real API with the platform's credentials. */
+export const lazyClients = (endpoint: string | undefined): LazyClients => {
+  const usual = lazily(() => openClients(endpoint));
+  const disks = lazily(() => openDisks(endpoint));
+  return {
+    call: (name, work) => callWith(name, usual.get, work),
+    callDisks: (name, work) => callWith(name, disks.get, work),
     close: async () => {
-      const clients = await opening?.catch(() => undefined);
-      await Promise.all([clients?.instances.close(), clients?.operations.close()]);
+      const [clients, disksClient] = await Promise.all([usual.opened(), disks.opened()]);
+      await Promise.all([clients?.instances.close(), clients?.operations.close(), disksClient?.close()]);
     },
   };
 };

@@ -4,9 +4,10 @@ import type { Clock } from '#shared/app/clock.ts';
 import { hasCode } from '#shared/app/errors.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
-import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
+import type { Leftover, Machine, MachineProvider } from '#shared/domain/machine.ts';
 
 import { openComputeApi } from './api.ts';
+import { leftoverOf } from './disk.ts';
 import { listFleet } from './fleet.ts';
 import { instanceBody } from './instance-request.ts';
 import { readInstance, toMachine } from './machine.ts';
@@ -49,6 +50,11 @@ export const openComputeProvider = (options: ComputeProviderOptions): MachinePro
     const instance = await orAbsent(api.getInstance({ zone, name }));
     return instance === undefined ? undefined : toMachine(readInstance(instance), projectId);
   };
+  // A boot disk has its machine's name.
+  const leftover = async (name: string, zone: string): Promise<Leftover | undefined> => {
+    const disk = await orAbsent(api.getDisk({ zone, name }));
+    return disk === undefined ? undefined : leftoverOf(disk);
+  };
   return {
     name: 'gcp',
     get,
@@ -59,6 +65,12 @@ export const openComputeProvider = (options: ComputeProviderOptions): MachinePro
       const current = await get(machine.name, machine.zone);
       if (current?.instanceId !== machine.instanceId) return undefined;
       return orAbsent(api.deleteInstance(machine, ids.uuid()));
+    },
+    leftover,
+    deleteLeftover: async (meant) => {
+      const current = await leftover(meant.name, meant.zone);
+      if (current?.id !== meant.id || current.installation !== installation) return undefined;
+      return orAbsent(api.deleteDisk(meant, ids.uuid()));
     },
     start: (machine) => api.startInstance(machine, ids.uuid()),
     wait: (operation, signal) => poller.wait(operation, signal),

@@ -28,6 +28,17 @@ export interface Machine {
   readonly detail?: string;
 }
 
+/** What a machine left behind when it went: it costs money, and holds the name. With gcp its boot disk. */
+export interface Leftover {
+  readonly name: string;
+  readonly zone: string;
+  /** The provider's unique id. */
+  readonly id: string;
+  /** Whose it is, as its labels say; absent where a label is missing. */
+  readonly installation?: string;
+  readonly uid?: string;
+}
+
 /** What a machine is made from, Secrets resolved. Never logged, stored or put into a message. */
 export interface MachineSpec {
   readonly ref: ProxyRef;
@@ -108,6 +119,10 @@ export interface MachineProvider {
   create(spec: MachineSpec, zone: string, requestId: string): Promise<OperationRef>;
   /** Sends one delete call for exactly this machine; a machine that is gone already resolves to `undefined`. */
   delete(machine: Machine): Promise<OperationRef | undefined>;
+  /** What the machine of this name left behind and nothing uses, once it is gone itself; `undefined` for nothing. */
+  leftover(name: string, zone: string): Promise<Leftover | undefined>;
+  /** Sends one delete call for exactly this leftover; one that is gone already, or used again, resolves to `undefined`. */
+  deleteLeftover(leftover: Leftover): Promise<OperationRef | undefined>;
   /** Starts a stopped machine again. */
   start(machine: Machine): Promise<OperationRef>;
   /** Waits until the operation has ended or `signal` aborts (then `running`). */

@@ -48,6 +48,8 @@ export interface MachineIntent {
   readonly exhausted?: Readonly<Record<string, number>>;
   /** The machine that was lost before this one was made, and why. */
   readonly insteadOf?: Loss;
+  /** Its endpoint at `host`, published `at` (ms), gave way to a newer one of another Proxy at the same place. */
+  readonly yielded?: { readonly host: string; readonly at: number };
 }
 
 /** An endpoint with its own verdict and, for managed ones, the machine behind it. */
@@ -93,9 +95,16 @@ export interface ProxyRecord {
   readonly credentials?: readonly string[];
   /**
    * Its place in the queue of replacements, `at` (ms) being when it asked; `granted` once its turn has come. Kept until the new
-   * machine is healthy.
+   * machine is healthy. `hash` is that of the machine it wants. `stuck`: that one does not get to serve while the old one
+   * does, so that only those that want the very same wait for it. `held`: it is one of those, and in nobody's way itself.
    */
-  readonly replacement?: { readonly at: number; readonly granted: boolean };
+  readonly replacement?: {
+    readonly at: number;
+    readonly granted: boolean;
+    readonly hash?: string;
+    readonly stuck?: boolean;
+    readonly held?: boolean;
+  };
   /** When gc must nudge `provision` at the latest; absent = converged. Milliseconds. */
   readonly wakeAt?: number;
   /** Why the record waits, for people. */
@@ -110,3 +119,28 @@ export const publications = (record: ProxyRecord): readonly Publication[] => [
   ...(record.candidate ? [record.candidate] : []),
   ...record.draining,
 ];
+
+/** Where a machine's endpoint was published, by whom, and when (ms). */
+export interface PublishedPlace {
+  readonly ref: ProxyRef;
+  readonly host: string;
+  readonly port: number;
+  readonly publishedAt: number;
+}
+
+/** Where the machines of a record answer, as published. Only gcp gives an address to another machine behind our back. */
+export const placesOf = (record: ProxyRecord): readonly PublishedPlace[] =>
+  record.provider === 'gcp'
+    ? publications(record).map(({ endpoint: { host, port }, publishedAt }) => ({
+        ref: record.ref,
+        host,
+        port,
+        publishedAt,
+      }))
+    : [];
+
+type Claim = Pick<PublishedPlace, 'ref' | 'publishedAt'>;
+
+/** Of two Proxies at one place, whether `a` was published there later; everybody who compares them finds the same. */
+export const isNewer = (a: Claim, b: Claim): boolean =>
+  a.publishedAt > b.publishedAt || (a.publishedAt === b.publishedAt && a.ref.uid > b.ref.uid);

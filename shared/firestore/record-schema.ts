@@ -85,6 +85,7 @@ const machineIntent: z.ZodType<MachineIntent> = z.object({
   failure: machineFailure.exactOptional(),
   exhausted: z.record(z.string(), z.number()).exactOptional(),
   insteadOf: loss.exactOptional(),
+  yielded: z.object({ host: z.string(), at: z.number() }).exactOptional(),
 });
 
 const healthCheck: z.ZodType<HealthCheck> = z.object({
@@ -112,7 +113,15 @@ export const recordSchema: z.ZodType<ProxyRecord> = z.object({
   machines: z.array(machineIntent),
   incarnation: z.number(),
   credentials: z.array(z.string()).exactOptional(),
-  replacement: z.object({ at: z.number(), granted: z.boolean() }).exactOptional(),
+  replacement: z
+    .object({
+      at: z.number(),
+      granted: z.boolean(),
+      hash: z.string().exactOptional(),
+      stuck: z.boolean().exactOptional(),
+      held: z.boolean().exactOptional(),
+    })
+    .exactOptional(),
   wakeAt: z.number().exactOptional(),
   wakeReason: z.string().exactOptional(),
   gone: z.boolean(),

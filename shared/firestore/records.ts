@@ -14,7 +14,7 @@ import {
 
 import { SystemError } from '#shared/app/errors.ts';
 import { gateOf } from '#shared/domain/gate.ts';
-import { publications, type ProxyRecord } from '#shared/domain/record.ts';
+import { placesOf, publications, type ProxyRecord } from '#shared/domain/record.ts';
 import { bucketOf, type BucketRange } from '#shared/domain/shard.ts';
 
 import { firestoreCall } from './client.ts';
@@ -33,6 +33,12 @@ export interface StoredRecord {
   readonly readTime: number;
 }
 
+/** Who is stuck is not in everybody's way, but in that of those who want the very same; and those are in nobody's. */
+const queueFields = ({ replacement }: ProxyRecord): Record<'replacing' | 'stuckOn', unknown> => ({
+  replacing: replacement?.stuck || replacement?.held ? null : (replacement?.at ?? null),
+  stuckOn: replacement?.stuck ? (replacement.hash ?? null) : null,
+});
+
 /** Query fields beside the record itself, which is exempt from indexing. */
 const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
   record,
@@ -41,8 +47,9 @@ const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
   probed: publications(record).length > 0,
   bucket: bucketOf(record.ref.uid),
   managed: record.provider !== 'External',
-  replacing: record.replacement?.at ?? null,
+  ...queueFields(record),
   wakeAt: record.wakeAt ?? null,
+  hosts: [...new Set(placesOf(record).map(({ host }) => host))],
   changedAt: FieldValue.serverTimestamp(),
 });
 
@@ -77,6 +84,9 @@ const select = async (what: string, query: Query): Promise<Selection> => {
   }
   return { records, unreadable, readTime: readTime.toMillis() };
 };
+
+/** Firestore's own bound of values in one query. */
+const MAX_ALTERNATIVES = 30;
 
 const published = (proxies: Query, installation: string, buckets?: BucketRange): Query => {
   const all = proxies.where('installation', '==', installation).where('probed', '==', true);
@@ -113,6 +123,13 @@ const recordQueries = (proxies: CollectionReference) => ({
         .where('gone', '==', false)
         .where('probed', '==', false),
     ),
+
+  /** Records of this installation with an endpoint of a gcp machine on one of these hosts, of which the first 30 count. */
+  at: async (installation: string, hosts: readonly string[]): Promise<Selection> => {
+    const query = proxies.where('hosts', 'array-contains-any', hosts.slice(0, MAX_ALTERNATIVES));
+    const { records, ...rest } = await select('query records by host', query);
+    return { ...rest, records: records.filter(({ record }) => record.installation === installation) };
+  },
 
   /** Every record of this installation, tombstones included. */
   all: (installation: string): Promise<Selection> =>

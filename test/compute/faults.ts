@@ -77,6 +77,8 @@ export const faultSchema = z.discriminatedUnion('kind', [
     zone: z.string(),
     how: z.enum(['warning', 'unreachables', 'both']).optional(),
   }),
+  /** The boot disk stays when its machine goes, although it should go with it. */
+  z.strictObject({ kind: z.literal('keptDisk'), ...match }),
   /** The machine's port opens this long after RUNNING; null: never. */
   z.strictObject({ kind: z.literal('boot'), delayMs: z.int().nonnegative().nullable(), ...match }),
   /** How the proxies of machines that boot from now on treat their clients. */

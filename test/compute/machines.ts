@@ -120,7 +120,9 @@ export const remove = (world: World, instance: Instance): void => {
   if (!isAlive(world, instance)) return;
   world.instances.delete(key);
   const disk = world.disks.get(key);
-  if (disk && instance.body.disks.find(({ boot: isBoot }) => isBoot)?.autoDelete) world.disks.delete(key);
+  const goesToo = instance.body.disks.find(({ boot: isBoot }) => isBoot)?.autoDelete;
+  const isKept = disk && world.faults.strike('keptDisk', { zone: instance.zone, name: instance.name });
+  if (goesToo && !isKept) world.disks.delete(key);
   else if (disk) disk.user = undefined;
 };
 

@@ -23,9 +23,13 @@ export interface ComputeFixture {
 }
 
 /** Everything of its own: project, loopback range, port. Problems of the stand-in itself go to standard error. */
-export const startCompute = async (
-  options: Pick<ComputeStandInOptions, 'operationMs' | 'bootMs' | 'longestPage'> = {},
-): Promise<ComputeFixture> => {
+export const startCompute = async ({
+  addresses = 253,
+  ...options
+}: Pick<ComputeStandInOptions, 'operationMs' | 'bootMs' | 'longestPage'> & {
+  /** How many there are. */
+  readonly addresses?: number;
+} = {}): Promise<ComputeFixture> => {
   const projectId = `t${randomBytes(6).toString('hex')}`;
   const range = await claimLoopbackRange();
   const log = makeLog((line) => {
@@ -33,7 +37,7 @@ export const startCompute = async (
   });
   const standIn = await startComputeStandIn({
     projectId,
-    addresses: makeAddressAllocator(range),
+    addresses: makeAddressAllocator(range, 1, addresses),
     operationMs: 60,
     bootMs: 20,
     log,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { applyObject } from '#test/services/api.ts';
 import { api, call, createProxy, EXTERNAL, mergePatch, proxyPath, randomName, stored } from './proxies.ts';
 import { FUNCTION_IDENTITIES, type Identity } from './provided.ts';
+import { rights } from './rights.ts';
 
 const OWN = 'crawlers';
 
@@ -20,43 +20,6 @@ const ALLOWED: Record<(typeof FUNCTION_IDENTITIES)[number], string[]> = {
   gc: ['get proxies', 'list proxies'],
   health: [],
   discovery: [],
-};
-
-const names = z.array(z.string()).default([]);
-const rulesReview = z.object({
-  status: z.object({
-    incomplete: z.boolean(),
-    resourceRules: z.array(
-      z.object({ verbs: names, apiGroups: names, resources: names, resourceNames: names }),
-    ),
-  }),
-});
-
-/** What anyone who is authenticated may do: ask who he is and what he may do. */
-const EVERYONE = new Set(['authentication.k8s.io', 'authorization.k8s.io']);
-
-/** All that the API server would let this user do in a namespace, by the server's own judgement. */
-const rights = async (user: Identity, namespace: string): Promise<string[]> => {
-  const answer = await call(
-    '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
-    {
-      method: 'POST',
-      body: {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SelfSubjectRulesReview',
-        spec: { namespace },
-      },
-    },
-    user,
-  );
-  const { incomplete, resourceRules } = rulesReview.parse(answer.body).status;
-  expect(incomplete).toBe(false);
-  return resourceRules
-    .filter(({ apiGroups }) => !apiGroups.every((group) => EVERYONE.has(group)))
-    .flatMap(({ verbs, resources, resourceNames }) =>
-      verbs.flatMap((verb) => resources.map((resource) => [verb, resource, ...resourceNames].join(' '))),
-    )
-    .sort();
 };
 
 const secret = async (): Promise<string> => {

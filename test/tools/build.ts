@@ -41,7 +41,7 @@ const bundle = async (name: Deployable): Promise<void> => {
     format: 'cjs',
     external: [FRAMEWORK],
     legalComments: 'none',
-    plugins: [prunedComputeProtos(['Instances', 'ZoneOperations'])],
+    plugins: [prunedComputeProtos(['Instances', 'ZoneOperations', 'Disks'])],
     logLevel: 'warning',
     sourcemap: false,
   });

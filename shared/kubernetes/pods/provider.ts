@@ -1,7 +1,7 @@
 /** Pods as a provider of machines. A Pod's place is its namespace: the one of its Proxy. */
 
 import type { Clock } from '#shared/app/clock.ts';
-import { SystemError } from '#shared/app/errors.ts';
+import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { FleetListing, Machine, MachineProvider, MachineSpec } from '#shared/domain/machine.ts';
 
@@ -28,17 +28,22 @@ const SECRET_WITHIN_MS = 30_000;
 
 const succeeded = ({ status }: ApiReply): boolean => status >= 200 && status < 300;
 
+/** What 403 Forbidden means, by its text; the first that fits. A rule of admission that nobody here knows comes last. */
+const FORBIDDEN: readonly (readonly [text: RegExp, code: ErrorCode])[] = [
+  [/ cannot \w+ resource /u, 'Unauthorised'],
+  [/exceeded quota/u, 'QuotaExceeded'],
+  // The quota was made a moment ago, the namespace or its account is: they come to be, or the Proxy goes too.
+  [/status unknown for quota|because it is being terminated|error looking up service account/u, 'Transient'],
+  [/./u, 'InvalidSpec'],
+];
+
 /** A refusal as one of ours: what the API server forbids is not always a matter of rights. */
 const refusalOf = (what: string, reply: ApiReply, name: string): SystemError => {
   const error = errorOfReply(what, reply, name);
-  if (reply.status !== 403 || !error.provider) return error;
   const { provider } = error;
-  if (/exceeded quota/u.test(provider.message)) {
-    return new SystemError('QuotaExceeded', error.message, { provider });
-  }
-  return /violates PodSecurity/u.test(provider.message)
-    ? new SystemError('InvalidSpec', error.message, { provider })
-    : error;
+  if (reply.status !== 403 || provider?.code !== 'Forbidden') return error;
+  const code = FORBIDDEN.find(([text]) => text.test(provider.message))?.[1] ?? error.code;
+  return new SystemError(code, error.message, { provider });
 };
 
 const readPod = async (
@@ -108,20 +113,19 @@ const createSecret = async (
   if (!succeeded(reply)) throw refusalOf(`create of Secret ${namespace}/${spec.name}`, reply, spec.name);
 };
 
-const failedWithout = (machine: Machine, secret: string): Machine => ({
-  ...machine,
-  state: 'failed',
-  detail: `SecretMissing: Secret ${secret}, which the Pod mounts, does not exist`,
-});
-
-/** A crash between Pod and Secret leaves a Pod that would wait for ever. */
+/** A crash between Pod and Secret leaves a Pod that would wait for ever: it is given up after a while. */
 const judged = async (connection: Connection, pod: PodObject, now: number): Promise<Machine> => {
   const machine = toMachine(pod);
   const secret = mountedSecret(pod.spec.volumes);
-  const isLate = now - (machine.createdAt ?? Infinity) > SECRET_WITHIN_MS;
-  if (machine.state !== 'creating' || secret === undefined || !isLate) return machine;
+  if (machine.state !== 'creating' || secret === undefined) return machine;
   const { kind } = await readSecret(connection, machine.zone, secret);
-  return kind === 'missing' ? failedWithout(machine, secret) : machine;
+  if (kind !== 'missing') return machine;
+  const isLate = now - (machine.createdAt ?? Infinity) > SECRET_WITHIN_MS;
+  return {
+    ...machine,
+    state: isLate ? 'failed' : 'creating',
+    detail: `SecretMissing: Secret ${secret}, which the Pod mounts, does not exist${isLate ? '' : ' yet'}`,
+  };
 };
 
 const create = async (
@@ -186,6 +190,9 @@ export const openPodProvider = (options: PodProviderOptions, connection: Connect
     const deleted = await deletePod(connection, { namespace: zone, name, uid: instanceId });
     return deleted ? { zone, name: `delete-${instanceId}` } : undefined;
   },
+  // What a Pod mounts is owned by it: the cluster takes it away.
+  leftover: () => Promise.resolve(undefined),
+  deleteLeftover: () => Promise.resolve(undefined),
   start: () => Promise.reject(new SystemError('InvalidSpec', 'A Pod that has ended is not started again.')),
   async wait(_, signal) {
     await Promise.resolve();

@@ -73,8 +73,9 @@ export interface PodFixture {
   stop(): Promise<void>;
 }
 
-export const startPods = async (): Promise<PodFixture> => {
-  const namespace = await randomNamespace();
+/** In a namespace of its own, unless one is given. */
+export const startPods = async (given?: string): Promise<PodFixture> => {
+  const namespace = given ?? (await randomNamespace());
   await grantPods(namespace);
   const range = await claimLoopbackRange();
   const kubelet = await startKubelet({

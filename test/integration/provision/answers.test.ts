@@ -32,12 +32,29 @@ const nextName = async (name: string): Promise<string> => {
   return machineName('prod', ref?.uid ?? '', machines[0]?.hash ?? '', incarnation + 1);
 };
 
-const foreign = (name: string) => ({
+const foreign = (name: string, labels: object = {}) => ({
   name,
+  labels,
   machineType: `zones/${B}/machineTypes/e2-micro`,
   disks: [{ boot: true, autoDelete: true, initializeParams: { sourceImage: GCP.gcp.image } }],
   networkInterfaces: [{}],
 });
+
+/** A new Proxy, and a machine of its own under the very name that it will ask for, which nobody recorded. */
+const withUnrecorded = async () => {
+  const like = await cloud.ready();
+  const { labels } = await cloud.machineOf(like);
+  const { machines = [] } = (await provision.record(like)) ?? {};
+  const name = await provision.apply(GCP);
+  const uid = (await provision.get(name))?.metadata.uid ?? '';
+  const own = machineName('prod', uid, machines[0]?.hash ?? '', 1);
+  const of = { ...labels, 'egress-proxy-uid': uid };
+  await cloud.call('POST', `zones/${B}/instances`, foreign(own, of));
+  await expect
+    .poll(() => cloud.control.instances().find((each) => each.name === own)?.status)
+    .toBe('RUNNING');
+  return { name, own };
+};
 
 describe('a create call', () => {
   test('row 38: that finds no capacity goes on in the zone that the provider names', async () => {
@@ -117,6 +134,53 @@ describe('a name that exists (row 41)', () => {
     await provision.nudge(name);
     expect((await provision.get(name))?.status?.host).toBe((await cloud.machineOf(name)).address);
     expect((await provisioned(name))?.status).toBe('True');
+  });
+
+  test('of an own machine that nobody recorded is no conflict: it is read, adopted and published (W2)', async () => {
+    const { name, own } = await withUnrecorded();
+    await provision.nudge(name);
+    expect(cloud.refused(own), 'its create call was answered 409').toBe(1);
+    expect(await cloud.machineOf(name)).toMatchObject({ name: own });
+    expect((await provision.record(name))?.serving?.machine).toBe(own);
+    expect(cloud.deletes(own)).toBe(0);
+  });
+
+  test('of an own machine that is stopping: it is waited for, not deleted again, and another one is made', async () => {
+    const { name, own } = await withUnrecorded();
+    cloud.control.addFault({ kind: 'slowOperation', method: 'instances.delete', ms: 4_000, count: 1 });
+    await cloud.call('DELETE', `zones/${B}/instances/${own}`);
+    const working = provision.nudge(name);
+    await expect
+      .poll(async () => (await provisioned(name))?.message, { timeout: 20_000 })
+      .toContain(`Machine ${own} is stopping`);
+    expect((await provision.record(name))?.serving, 'nothing is published meanwhile').toBeUndefined();
+    await working;
+    expect(cloud.refused(own)).toBe(1);
+    expect(cloud.deletes(own), 'only the one that was there before').toBe(1);
+    const made = await cloud.machineOf(name);
+    expect(made.name).not.toBe(own);
+    expect((await provision.get(name))?.status?.host).toBe(made.address);
+  });
+
+  test("of a boot disk that outlived its machine: it is removed, since it is ours, and another's is left alone", async () => {
+    const name = await cloud.ready();
+    const { name: lost } = await cloud.machineOf(name);
+    cloud.control.addFault({ kind: 'keptDisk', namePrefix: lost, count: 1 });
+    await cloud.control.vanish(lost);
+    const [foreignName, blocked] = [await nextName(name), 'somebody-elses'];
+    cloud.control.addFault({ kind: 'keptDisk', count: 2 });
+    for (const each of [foreignName, blocked]) {
+      await cloud.call('POST', `zones/${B}/instances`, foreign(each));
+      await cloud.control.vanish(each);
+    }
+    expect(await cloud.disks(B)).toEqual(expect.arrayContaining([lost, foreignName, blocked]));
+    await provision.nudge(name);
+    const made = await cloud.machineOf(name);
+    expect(made.name).not.toBe(foreignName);
+    const left = await cloud.disks(B);
+    expect(left).not.toContain(lost);
+    expect(left).toEqual(expect.arrayContaining([made.name, foreignName, blocked]));
+    expect(cloud.control.countCalls({ method: 'disks.delete' })).toBe(1);
   });
 });
 

@@ -7,6 +7,8 @@ import { callApi } from '#test/services/api.ts';
 import { GCP, api } from '../proxies.ts';
 import type { Provision } from './fixture.ts';
 
+const disksSchema = z.object({ items: z.array(z.object({ name: z.string() })).default([]) });
+
 export const cloudOf = (provision: Provision) => {
   const { control } = provision.compute.standIn;
   const machinesOf = async (name: string) => {
@@ -23,6 +25,8 @@ export const cloudOf = (provision: Provision) => {
     machinesOf,
     applied,
     inserts: (name: string) => control.countCalls({ method: 'instances.insert', name }),
+    /** Create calls that were told that the name exists. */
+    refused: (name: string) => control.countCalls({ method: 'instances.insert', name, status: 409 }),
     deletes: (name: string) => control.countCalls({ method: 'instances.delete', name }),
     /** Its only machine. */
     machineOf: async (name: string) => {
@@ -35,6 +39,13 @@ export const cloudOf = (provision: Provision) => {
       await provision.judge(name, 'Healthy');
       await provision.nudge(name);
       return name;
+    },
+    /** Names of the boot disks in a zone. */
+    disks: async (zone: string): Promise<readonly string[]> => {
+      const { standIn, projectId } = provision.compute;
+      const answer = await fetch(`${standIn.url}/compute/v1/projects/${projectId}/zones/${zone}/disks`);
+      const { items } = disksSchema.parse(await answer.json());
+      return items.map(({ name }) => name);
     },
     /** A call that the cloud takes from somebody else than provision. */
     call: async (method: string, path: string, body?: object): Promise<void> => {

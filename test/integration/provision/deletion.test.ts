@@ -8,7 +8,7 @@ import { callApi } from '#test/services/api.ts';
 
 import { GCP, api, mergePatch, proxyPath } from '../proxies.ts';
 import { cloudOf } from './cloud.ts';
-import { startProvision, type Provision } from './fixture.ts';
+import { condition, startProvision, type Provision } from './fixture.ts';
 
 let provision: Provision;
 let cloud: ReturnType<typeof cloudOf>;
@@ -39,6 +39,28 @@ describe('deletion', () => {
     await provision.nudge(name);
     expect(await provision.get(name)).toBeUndefined();
     expect(await cloud.machinesOf(name)).toEqual([]);
+    expect(cloud.deletes(machine.name)).toBe(1);
+  });
+
+  test('ends only when the boot disk has gone too, which it deletes where its machine left it behind (K3)', async () => {
+    const name = await cloud.ready();
+    const machine = await cloud.machineOf(name);
+    cloud.control.addFault({ kind: 'keptDisk', namePrefix: machine.name, count: 1 });
+    cloud.control.addFault({
+      kind: 'operationError',
+      method: 'disks.delete',
+      code: 'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE',
+      message: 'The disk is being snapshotted.',
+      namePrefix: machine.name,
+      count: 1,
+    });
+    await provision.remove(name);
+    await provision.nudge(name);
+    expect(condition(await provision.get(name), 'Provisioned')?.message).toContain('being snapshotted');
+    expect(await cloud.disks('europe-west1-b')).toContain(machine.name);
+    await provision.nudge(name);
+    expect(await provision.get(name)).toBeUndefined();
+    expect(await cloud.disks('europe-west1-b')).not.toContain(machine.name);
     expect(cloud.deletes(machine.name)).toBe(1);
   });
 

@@ -135,13 +135,15 @@ const judgeRecord = (record: ProxyRecord, state: VerdictState): ProxyRecord => {
 };
 
 /** One namespace, one cloud, one project: nothing is shared with other tests. */
-export const startProvision = async (options: { readonly secrets?: boolean } = {}): Promise<Provision> => {
+export const startProvision = async (
+  options: { readonly secrets?: boolean; readonly addresses?: number } = {},
+): Promise<Provision> => {
   const { firestore, pubsub } = inject('emulators');
   process.env['FIRESTORE_EMULATOR_HOST'] = firestore;
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub;
   const namespace = await randomNamespace();
   await bindRole(namespace, options.secrets ?? true);
-  const compute = await startCompute();
+  const compute = await startCompute(options.addresses === undefined ? {} : { addresses: options.addresses });
   const lines: string[] = [];
   const { parts, provider, close } = await openParts(namespace, compute, lines);
   const db = openFirestore({ projectId: compute.projectId });

@@ -2,22 +2,29 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import type { MachineProvider } from '#shared/domain/machine.ts';
 import { machineName } from '#shared/domain/names.ts';
 
-import { EXTERNAL, GCP, proxyPath } from '../proxies.ts';
+import { startPods, type PodFixture } from '../pods/fixture.ts';
+import { EXTERNAL, GCP, KUBERNETES, proxyPath } from '../proxies.ts';
 import { cloudOf, columnsOf, eventsOf } from './cloud.ts';
 import { secretOf, startProvision, type Provision } from './fixture.ts';
 
 let provision: Provision;
 let cloud: ReturnType<typeof cloudOf>;
+let pods: PodFixture;
+let kubernetes: MachineProvider;
 
 beforeAll(async () => {
   provision = await startProvision();
   cloud = cloudOf(provision);
+  pods = await startPods(provision.namespace);
+  kubernetes = pods.provider('prod');
   // Loads the client library, which takes its time.
   await provision.provider.get('nobody', 'europe-west1-b');
 });
 afterAll(async () => {
+  await pods.stop();
   await provision.stop();
 });
 
@@ -39,6 +46,18 @@ const deleted = async (name: string, parts: Parameters<Provision['nudge']>[1] = 
   await provision.remove(name);
   await provision.nudge(name, parts);
   return name;
+};
+
+/** A Pod that does not get beyond being created, and what people read meanwhile. */
+const heldBack = async (kind: Parameters<typeof pods.kubelet.control.addFault>[0]['kind']) => {
+  const fault = pods.kubelet.control.addFault({ kind });
+  try {
+    const name = await provision.apply(KUBERNETES);
+    await provision.nudge(name, { providers: { kubernetes }, limits: { budgetMs: 3_500 } });
+    return name;
+  } finally {
+    pods.kubelet.control.removeFault(fault);
+  }
 };
 
 const TROUBLES: Readonly<Record<string, () => Promise<string>>> = {
@@ -85,6 +104,30 @@ const TROUBLES: Readonly<Record<string, () => Promise<string>>> = {
       },
       () => cloud.applied(),
     ),
+  'a Pod whose image cannot be had': () => heldBack('imagePull'),
+  'a Pod that no node takes': () => heldBack('unschedulable'),
+  'a Pod that was evicted': async () => {
+    const name = await provision.apply(KUBERNETES);
+    await provision.nudge(name, { providers: { kubernetes } });
+    const { machine = '' } = (await provision.record(name))?.serving ?? {};
+    await pods.kubelet.control.fail(machine);
+    const fault = pods.kubelet.control.addFault({ kind: 'unschedulable' });
+    await provision.nudge(name, { providers: { kubernetes }, limits: { budgetMs: 3_500 } });
+    pods.kubelet.control.removeFault(fault);
+    return name;
+  },
+  'the provider cannot be asked any more': async () => {
+    const name = await cloud.ready();
+    const statuses = Array.from({ length: 9 }, () => 403);
+    const message = "Required 'compute.instances.get' permission for 'projects/p'";
+    return during(
+      { kind: 'status', statuses, reason: 'forbidden', message, method: 'instances.get' },
+      async () => {
+        await provision.nudge(name);
+        return name;
+      },
+    );
+  },
   "somebody else's machine has the name": async () => {
     const name = await cloud.ready();
     const { ref, machines = [] } = (await provision.record(name)) ?? {};

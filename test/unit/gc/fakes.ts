@@ -98,6 +98,7 @@ const provider = (world: World): MachineProvider => ({
     };
   },
   create: unused,
+  leftover: unused,
   deleteLeftover: unused,
   start: unused,
   wait: unused,

@@ -40,6 +40,12 @@ const record = observedRecord(aRecord(1));
 const uncovered = aProxy(1, { covered: false, generation: 2 });
 const longAgo = NOW - LIMITS.sightingGapMs;
 
+/** The first machine's address, given to another one since. */
+const RECYCLED = {
+  endpoint: { ...aPublication(aMachine(2)).endpoint, host: machine.address ?? '' },
+  publishedAt: NOW - MINUTE,
+};
+
 const NUDGED: Readonly<Record<string, { readonly reason: NudgeReason; readonly given: Observation }>> = {
   'a record whose time has come': {
     reason: 'Due',
@@ -68,6 +74,17 @@ const NUDGED: Readonly<Record<string, { readonly reason: NudgeReason; readonly g
   'a record whose machine was made anew under its name (B1)': {
     reason: 'OtherMachine',
     given: converged({ listings: [listed([aMachine(1, { instanceId: 'another' })])] }),
+  },
+  'a record whose address another one publishes, later': {
+    reason: 'AddressShared',
+    given: converged({
+      listings: [listed([machine, aMachine(2, { address: RECYCLED.endpoint.host })])],
+      records: [
+        observedRecord(aRecord(1)),
+        observedRecord(aRecord(2, { serving: aPublication(aMachine(2), RECYCLED) })),
+      ],
+      proxies: { kind: 'listed', proxies: [aProxy(1), aProxy(2)] },
+    }),
   },
   'a record whose Proxy is gone, so that provision closes the gate': {
     reason: 'ProxyGone',

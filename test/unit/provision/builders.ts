@@ -168,7 +168,7 @@ export const seen = (...machines: readonly Machine[]): Fleet => ({
 
 export const absent = (
   intent: MachineIntent,
-  kind: Exclude<Sighting['kind'], 'machine'> = 'absentTwice',
+  kind: Exclude<Sighting['kind'], 'machine' | 'leftover'> = 'absentTwice',
 ): Extract<Fleet, { kind: 'seen' }> => ({
   kind: 'seen',
   machines: { [intent.name]: intent.zones.map((zone) => ({ zone, kind })) },

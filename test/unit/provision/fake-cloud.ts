@@ -1,7 +1,13 @@
 /** The cloud of a world: machines, operations that take their time, refusals, lost answers. */
 
 import { SystemError } from '#shared/app/errors.ts';
-import type { Machine, MachineProvider, MachineSpec, OperationResult } from '#shared/domain/machine.ts';
+import type {
+  Leftover,
+  Machine,
+  MachineProvider,
+  MachineSpec,
+  OperationResult,
+} from '#shared/domain/machine.ts';
 import { publications } from '#shared/domain/record.ts';
 
 import { OPERATION_MS, effect, nextNumber, type Fault, type World } from './world.ts';
@@ -24,7 +30,7 @@ const begin = (world: World, zone: string, finish: () => OperationResult) => {
 
 const insert = (world: World, spec: MachineSpec, zone: string) => {
   const key = `${zone}/${spec.name}`;
-  if (world.machines.has(key)) throw new SystemError('Conflict', 'the name exists');
+  if (world.machines.has(key) || world.disks.has(key)) throw new SystemError('Conflict', 'the name exists');
   const refused = takeFault(world, 'refuse');
   if (refused) throw new SystemError(refused.code, 'refused');
   const failed = takeFault(world, 'failOperation');
@@ -61,8 +67,25 @@ const remove = (world: World, machine: Machine) => {
   if (real.state === 'stopping') world.violations.push(`deleted ${machine.name} twice`);
   const { address: _gone, ...rest } = real;
   world.machines.set(key, { ...rest, state: 'stopping' });
+  const disk = takeFault(world, 'keptDisk');
   return begin(world, machine.zone, () => {
     world.machines.delete(key);
+    if (disk)
+      world.disks.set(key, {
+        name: machine.name,
+        zone: machine.zone,
+        id: `d-${machine.instanceId}`,
+        installation: 'prod',
+        uid: machine.uid ?? '',
+      });
+    return { kind: 'succeeded' };
+  });
+};
+
+const removeDisk = (world: World, { name, zone }: Leftover) => {
+  world.calls.push('deleteDisk');
+  return begin(world, zone, () => {
+    world.disks.delete(`${zone}/${name}`);
     return { kind: 'succeeded' };
   });
 };
@@ -101,6 +124,8 @@ export const fakeProvider = (world: World): MachineProvider => ({
   },
   create: (spec, zone) => effect(world, 'create', () => insert(world, spec, zone)),
   delete: (machine) => effect(world, 'delete', () => remove(world, machine)),
+  leftover: async (name, zone) => world.disks.get(`${zone}/${name}`),
+  deleteLeftover: (leftover) => effect(world, 'deleteLeftover', () => removeDisk(world, leftover)),
   start: (machine) => effect(world, 'start', () => restart(world, machine)),
   wait: async (operation) => awaitOperation(world, operation.name),
   list: async () => ({ machines: [...world.machines.values()], unknownZones: [], partial: false }),

@@ -7,7 +7,7 @@ import { SystemError } from '#shared/app/errors.ts';
 import { publications, type ProxyRecord } from '#shared/domain/record.ts';
 import type { ProxyObject } from '#shared/kubernetes/cluster.ts';
 
-import { edit, effect, nextNumber, type World } from './world.ts';
+import { edit, effect, storeRecord, type World } from './world.ts';
 
 const current = (world: World, seen: ProxyObject): ProxyObject => {
   if (!world.proxy) throw new SystemError('NotFound', 'no such Proxy');
@@ -41,7 +41,10 @@ export const fakeCluster = (world: World): Parts['cluster'] => ({
   recordEvent: async () => undefined,
 });
 
-const versionOf = (version: number) => ({ updateTime: Timestamp.fromMillis(version) });
+/** The time of the write, in which the number of the version tells those of one millisecond apart. */
+const versionOf = ({ version, at }: NonNullable<World['record']>) => ({
+  updateTime: new Timestamp(Math.floor(at / 1000), (at % 1000) * 1_000_000 + version),
+});
 
 const checkPublished = (world: World, record: ProxyRecord): void => {
   const before = new Set(
@@ -55,25 +58,24 @@ const checkPublished = (world: World, record: ProxyRecord): void => {
 };
 
 export const fakeRecords = (world: World): Parts['records'] => ({
+  at: async () => ({ records: [], unreadable: [], readTime: world.now }),
   read: async () =>
     world.record && {
       record: structuredClone(world.record.value),
-      version: versionOf(world.record.version),
+      version: versionOf(world.record),
       readTime: world.now,
     },
   create: (record) =>
     effect(world, 'createRecord', () => {
       if (world.record) throw new SystemError('Conflict', 'the record exists');
       checkPublished(world, record);
-      world.record = { value: structuredClone(record), version: nextNumber(world) };
-      return versionOf(world.record.version);
+      return versionOf(storeRecord(world, record));
     }),
   write: (record, version) =>
     effect(world, 'writeRecord', () => {
-      if (world.record?.version !== version.updateTime.toMillis())
+      if (!world.record || !versionOf(world.record).updateTime.isEqual(version.updateTime))
         throw new SystemError('Conflict', 'the record has changed');
       checkPublished(world, record);
-      world.record = { value: structuredClone(record), version: nextNumber(world) };
-      return versionOf(world.record.version);
+      return versionOf(storeRecord(world, record));
     }),
 });

@@ -28,6 +28,7 @@ export type Happening =
 const fault: Arbitrary<Fault> = oneof(
   record({ kind: constant('crash' as const), in: integer({ min: 0, max: 8 }) }),
   record({ kind: constant('lostAnswer' as const) }),
+  record({ kind: constant('keptDisk' as const) }),
   record({
     kind: constant('refuse' as const),
     code: constantFrom(

@@ -130,6 +130,9 @@ const parts = {
     undefined,
     { at: NOW - 60_000, granted: false },
     { at: NOW - 60_000, granted: true },
+    { at: NOW - 60_000, granted: false, hash: newIntent().hash },
+    { at: NOW - 60_000, granted: false, hash: newIntent().hash, held: true },
+    { at: NOW - 60_000, granted: true, hash: newIntent().hash, stuck: true },
   ),
   verdict: constantFrom(...verdicts),
 };
@@ -227,7 +230,12 @@ export const observation: Arbitrary<Observation> = record({
   fleet,
   inputs: someInputs,
   desired,
-  turn: record({ ahead: integer({ min: 0, max: 3 }), fleet: constant(8), percent: constant(25) }),
+  turn: record({
+    ahead: integer({ min: 0, max: 3 }),
+    stuck: integer({ min: 0, max: 3 }),
+    fleet: constant(8),
+    percent: constant(25),
+  }),
   isThere: integer({ min: 0, max: 9 }).map((n) => n > 0),
   deleting: boolean(),
   hasFinalizer: integer({ min: 0, max: 9 }).map((n) => n > 0),

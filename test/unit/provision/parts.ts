@@ -5,7 +5,7 @@ import { makeLog } from '#shared/app/log.ts';
 
 import { fakeProvider } from './fake-cloud.ts';
 import { fakeCluster, fakeRecords } from './fake-store.ts';
-import { effect, nextNumber, type World } from './world.ts';
+import { effect, nextNumber, storeRecord, type World } from './world.ts';
 
 export const partsOf = (world: World): Parts => ({
   cluster: fakeCluster(world),
@@ -51,13 +51,10 @@ export const judge = (world: World, state: 'Healthy' | 'Unhealthy'): void => {
   if (!world.record) return;
   const verdict = { state, since: world.now, checkedAt: world.now };
   const { serving, candidate, draining, ...rest } = world.record.value;
-  world.record = {
-    version: nextNumber(world),
-    value: {
-      ...rest,
-      ...(serving ? { serving: { ...serving, verdict } } : {}),
-      ...(candidate ? { candidate: { ...candidate, verdict } } : {}),
-      draining,
-    },
-  };
+  storeRecord(world, {
+    ...rest,
+    ...(serving ? { serving: { ...serving, verdict } } : {}),
+    ...(candidate ? { candidate: { ...candidate, verdict } } : {}),
+    draining,
+  });
 };

@@ -13,6 +13,7 @@ import {
   aPublication,
   anIntent,
   aRecord,
+  absent,
   both,
   conditionOf,
   converged,
@@ -30,12 +31,22 @@ import {
 } from './builders.ts';
 
 const { replacement: _granted, ...unplaced } = edited().record ?? aRecord();
-const WAITING = { at: NOW - 60_000, granted: false };
-const turn = (change: Partial<Turn> = {}): Turn => ({ ahead: 2, fleet: 8, percent: 25, ...change });
+const WAITING = { at: NOW - 60_000, granted: false, hash: HASH };
+const turn = (change: Partial<Turn> = {}): Turn => ({ ahead: 2, stuck: 0, fleet: 8, percent: 25, ...change });
 const waiting = (change: Partial<Turn> = {}) => edited({ replacement: WAITING }, { turn: turn(change) });
 
 const placed = (state: VerdictState): ProxyRecord =>
   aRecord({ serving: aPublication(anIntent(), state), replacement: { ...WAITING, granted: true } });
+
+const blockedBy = (state: VerdictState, place: object = {}) =>
+  edited(
+    {
+      machines: [oldIntent(), newIntent()],
+      candidate: aPublication(newIntent(), state),
+      replacement: { ...WAITING, granted: true, ...place },
+    },
+    { fleet: both(seen(aMachine(oldIntent())), seen(aMachine(newIntent()))) },
+  );
 
 describe('at most a share of the fleet is replaced at once:', () => {
   it.each([
@@ -53,7 +64,7 @@ describe('at most a share of the fleet is replaced at once:', () => {
     const plan = planOf(edited({}, { record: unplaced }));
     expect(kinds(plan)).toEqual(['writeRecord']);
     expect(writtenBy(plan)).toMatchObject({
-      replacement: { at: NOW, granted: false },
+      replacement: { at: NOW, granted: false, hash: HASH },
       machines: [{ hash: OLD_HASH }],
     });
     expect(plan.next).toEqual({ pauseMs: 1000 });
@@ -113,6 +124,57 @@ describe('at most a share of the fleet is replaced at once:', () => {
     );
     expect(reasonOf(plan, 'Ready')).toBe('ReplacementBlocked');
     expect(writtenBy(plan)?.replacement).toMatchObject({ granted: true });
+  });
+
+  it('one that never gets healthy is marked, so that only those that want the same wait for it', () => {
+    expect(writtenBy(planOf(blockedBy('Unhealthy')))?.replacement).toEqual({
+      ...WAITING,
+      granted: true,
+      stuck: true,
+    });
+  });
+
+  it('one that gets on again is no longer marked', () => {
+    const plan = planOf(blockedBy('Unknown', { stuck: true }));
+    expect(reasonOf(plan, 'Provisioned')).toBe('Replacing');
+    expect(writtenBy(plan)?.replacement).toEqual({ ...WAITING, granted: true });
+  });
+
+  it('with nothing that serves it stays in the way of all: no more than the share may be without an endpoint', () => {
+    const { instanceId: _never, ...asked } = newIntent();
+    const behaviour = 'QuotaExceeded';
+    const failure = { behaviour, code: 'c', message: 'm', count: 1, retryAt: NOW + 9_000 } as const;
+    const record = aRecord({
+      machines: [{ ...asked, failure }],
+      replacement: { ...WAITING, granted: true },
+    });
+    const plan = planOf(converged({ record, fleet: absent(asked) }));
+    expect(reasonOf(plan, 'Provisioned')).toBe('QuotaExceeded');
+    expect((writtenBy(plan) ?? record).replacement).not.toHaveProperty('stuck');
+  });
+
+  it('who wants the machine that others are stuck on is held, in nobody’s way, and is told of whom', () => {
+    const plan = planOf(waiting({ ahead: 0, stuck: 2, oldest: 'crawlers/stuck' }));
+    expect(writtenBy(plan)?.replacement).toEqual({ ...WAITING, held: true });
+    expect(conditionOf(plan, 'Ready')).toMatchObject({ reason: 'ReplacementQueued' });
+    expect(conditionOf(plan, 'Ready')?.message).toMatch(/same machine.*crawlers\/stuck/u);
+    expect(plan.next).toEqual({});
+  });
+
+  it('who wants that machine fills up the share with those that are stuck on it, and no more', () => {
+    expect(planOf(waiting({ ahead: 0, stuck: 1 })).because).toBe('itsTurnHasCome');
+    expect(planOf(waiting({ ahead: 1, stuck: 1 })).because).toBe('replacementIsQueued');
+  });
+
+  it('who was held and is no longer begins at the end of the queue, where everybody sees it', () => {
+    const plan = planOf(edited({ replacement: { ...WAITING, held: true } }, { turn: turn({ ahead: 0 }) }));
+    expect(writtenBy(plan)?.replacement).toEqual({ at: NOW, granted: false, hash: HASH });
+    expect(plan.next).toEqual({ pauseMs: 1000 });
+  });
+
+  it('a spec that changes while it waits keeps its place, for another machine', () => {
+    const plan = planOf(edited({ replacement: { ...WAITING, hash: 'dddddddd44444444' } }, { turn: turn() }));
+    expect(writtenBy(plan)?.replacement).toEqual(WAITING);
   });
 
   it('a spec that comes back gives its place up', () => {

@@ -13,6 +13,7 @@ const of = (world: World, installation: string) =>
 const summary = (world: World) => ({
   violations: world.violations,
   machines: of(world, 'prod').map(({ state, name, address }) => ({ state, name, address })),
+  disks: [...world.disks.keys()],
   strangersStopped: of(world, 'other').filter(({ state }) => state !== 'running'),
   ready: condition(world, 'Ready')?.status,
   observedGeneration: world.proxy?.status?.observedGeneration,
@@ -35,6 +36,7 @@ const expected = (world: World): ReturnType<typeof summary> => {
     ? {
         violations: [],
         machines: [{ state: 'running', name, address }],
+        disks: [],
         strangersStopped: [],
         ready: 'True',
         observedGeneration: world.proxy.metadata.generation,
@@ -50,6 +52,7 @@ const expected = (world: World): ReturnType<typeof summary> => {
     : {
         violations: [],
         machines: [],
+        disks: [],
         strangersStopped: [],
         ready: undefined,
         observedGeneration: undefined,

@@ -1,7 +1,7 @@
 /** A world for provision: a cluster, a store and a cloud with memory, in which every call can fail, crash or lose its answer. */
 
 import type { ErrorCode } from '#shared/app/errors.ts';
-import type { Machine, OperationResult } from '#shared/domain/machine.ts';
+import type { Leftover, Machine, OperationResult } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { Queue } from '#shared/firestore/replacements.ts';
@@ -17,6 +17,8 @@ export class Crash extends Error {}
 export type Fault =
   | { readonly kind: 'crash'; readonly in: number }
   | { readonly kind: 'lostAnswer' }
+  /** The next machine that goes leaves its disk there. */
+  | { readonly kind: 'keptDisk' }
   | { readonly kind: 'refuse'; readonly code: ErrorCode }
   | { readonly kind: 'failOperation'; readonly code: 'CapacityUnavailable' | 'QuotaExceeded' | 'Transient' };
 
@@ -46,12 +48,15 @@ export interface World {
   now: number;
   proxy: ProxyObject | undefined;
   readonly secrets: Map<string, SecretReading>;
-  record: { value: ProxyRecord; version: number } | undefined;
+  /** `at`: when it was written. */
+  record: { value: ProxyRecord; version: number; at: number } | undefined;
   readonly credentials: Map<string, unknown>;
   /** Endpoint id → expiry of its only lease. */
   readonly leases: Map<string, number>;
   /** `zone/name` → machine. */
   readonly machines: Map<string, Machine>;
+  /** `zone/name` → what its machine leaves behind. */
+  readonly disks: Map<string, Leftover>;
   readonly running: Map<string, Running>;
   readonly results: Map<string, OperationResult>;
   readonly faults: Fault[];
@@ -82,17 +87,21 @@ export const newWorld = (spec: Spec = gcpSpec()): World => ({
   credentials: new Map(),
   leases: new Map(),
   machines: new Map(),
+  disks: new Map(),
   running: new Map(),
   results: new Map(),
   faults: [],
   calls: [],
   probes: [],
-  queue: { ahead: 0, fleet: 4 },
+  queue: { ahead: 0, stuck: 0, fleet: 4 },
   violations: [],
   counter: 0,
 });
 
 export const nextNumber = (world: World): number => (world.counter += 1);
+
+export const storeRecord = (world: World, value: ProxyRecord): NonNullable<World['record']> =>
+  (world.record = { value: structuredClone(value), version: nextNumber(world), at: world.now });
 
 /** Every effect goes through here: it is logged, and a scripted crash ends it before or after it has happened. */
 export const effect = async <T>(world: World, name: string, work: () => T): Promise<T> => {
