@@ -218,8 +218,8 @@ variable "health" {
     error_message = "The second target must be an https URL: over http any proxy could answer in its name."
   }
   validation {
-    condition     = var.health.probes_at_once >= 1 && var.health.probes_at_once <= 1000 && var.health.shards >= 1 && var.health.shards <= 16
-    error_message = "Probes in flight must be 1 to 1000, shards 1 to 16."
+    condition     = var.health.probes_at_once >= 1 && var.health.probes_at_once <= 1000 && var.health.shards >= 1 && var.health.shards <= 8
+    error_message = "Probes in flight must be 1 to 1000, shards 1 to 8."
   }
 }
 

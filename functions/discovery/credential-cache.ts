@@ -1,12 +1,11 @@
 /** Credentials of endpoints, read once per instance: they never change under an endpoint's id. */
 
 import type { Credentials, CredentialStore } from '#shared/firestore/credentials.ts';
-import { withDeadline } from '#shared/firestore/deadline.ts';
 
 const KEPT = 1_000;
 
 export interface CredentialCache {
-  /** `undefined` = this endpoint asks for none. Throws as the store does, and `Transient` when it takes too long. */
+  /** `undefined` = this endpoint asks for none. Throws as the store does. */
   read(endpointId: string): Promise<Credentials | undefined>;
 }
 
@@ -16,7 +15,7 @@ export const credentialCache = (store: Pick<CredentialStore, 'read'>): Credentia
     async read(endpointId) {
       const known = kept.get(endpointId);
       if (known) return known;
-      const credentials = await withDeadline('read credentials', () => store.read(endpointId));
+      const credentials = await store.read(endpointId);
       if (credentials) kept.set(endpointId, credentials);
       const [oldest] = kept.keys();
       if (oldest !== undefined && kept.size > KEPT) kept.delete(oldest);

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
-import { BUCKETS } from '#shared/domain/shard.ts';
+import { MAX_SHARDS } from '#shared/domain/shard.ts';
 
 import { parseTarget, type Target } from './probe/target.ts';
 
@@ -35,7 +35,7 @@ const environment = z.object({
   /** How many probes of endpoints that answered last time may be in flight at once. */
   PROBES_AT_ONCE: fields.count(1, 1000).default(64),
   /** How many parts the fleet is judged in; each has its own claim and its own document. */
-  SHARDS: fields.count(1, BUCKETS).default(1),
+  SHARDS: fields.count(1, MAX_SHARDS).default(1),
   /** A PEM file with authorities that are trusted besides the usual ones. */
   PROBE_CA_FILE: fields.text.optional(),
 });

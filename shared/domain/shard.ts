@@ -1,7 +1,10 @@
 /** How a fleet is divided: every record falls into one of a few buckets for good, and a shard is a range of buckets. */
 
-/** Also the most shards that there can be. Stored with every record, so never changed. */
+/** Stored with every record, so never changed. */
 export const BUCKETS = 16;
+
+/** Each shard has a view of its own, and a list of the fleet reads them all: 10 at 10,000 proxies. */
+export const MAX_SHARDS = 8;
 
 /** FNV-1a, 32 bits: spreads uids evenly whatever they look like. */
 export const bucketOf = (uid: string): number => {

@@ -191,6 +191,13 @@ describe('bad input is refused with the name of the field', () => {
       'BodyTooLarge',
       undefined,
     ],
+    [
+      'a huge body that is no JSON',
+      { body: 'x'.repeat(5_000_000), headers: { 'content-type': 'text/plain' } },
+      413,
+      'BodyTooLarge',
+      undefined,
+    ],
     ['an unknown path', { path: '/v1/nothing', body: '{}' }, 404, 'NotFound', undefined],
     ['an unknown lease', { method: 'GET', path: '/v1/leases/nonsense' }, 404, 'NotFound', undefined],
     [
