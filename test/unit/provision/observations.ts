@@ -22,11 +22,18 @@ import type {
 } from '../../../functions/provision/plan.ts';
 import type { Desired } from '#shared/domain/desired.ts';
 import type { Machine } from '#shared/domain/machine.ts';
-import type { DrainingPublication, MachineIntent, ProxyRecord, Publication } from '#shared/domain/record.ts';
+import type {
+  DrainingPublication,
+  MachineIntent,
+  ProxyRecord,
+  Publication,
+  PublishedPlace,
+} from '#shared/domain/record.ts';
 import type { VerdictState } from '#shared/domain/verdict.ts';
 
 import {
   NOW,
+  UID,
   aMachine,
   aPublication,
   aRecord,
@@ -46,6 +53,7 @@ const intent = (base: MachineIntent): Arbitrary<MachineIntent> =>
   oneof(
     constant(base),
     constant({ ...base, deleteRequestedAt: NOW - 60_000 }),
+    constant({ ...base, yielded: { host: '203.0.113.7', at: NOW - 300_000 } }),
     constant({ ...base, operation: { zone: 'europe-west1-b', name: 'op', startedAt: NOW - 60_000 } }),
   );
 
@@ -95,6 +103,11 @@ const machine = (base: MachineIntent): Arbitrary<Machine> =>
 const sighting = (base: MachineIntent): Arbitrary<Sighting> =>
   oneof(
     machine(base).map((each): Sighting => ({ zone: each.zone, kind: 'machine', machine: each })),
+    constantFrom('prod', 'other').map((installation): Sighting => ({
+      zone: 'europe-west1-b',
+      kind: 'leftover',
+      leftover: { name: base.name, zone: 'europe-west1-b', id: `d-${base.name}`, installation, uid: UID },
+    })),
     constantFrom<Sighting>(
       { zone: 'europe-west1-b', kind: 'untouched' },
       { zone: 'europe-west1-b', kind: 'inFlight' },
@@ -197,7 +210,15 @@ const desired = oneof(
   constant(spot(gcpDesired())),
 );
 
+const OTHER = { namespace: 'crawlers', name: 'other', uid: 'ffffffff-ffff-4fff-8fff-ffffffffffff' };
+const rival = record({
+  host: constantFrom('203.0.113.7', '203.0.113.9'),
+  port: constantFrom(3128, 3129),
+  publishedAt: constantFrom(NOW - 120_000, NOW - 60_000, NOW - 1_000),
+}).map((place): PublishedPlace => ({ ref: OTHER, ...place }));
+
 interface World extends Pick<Observation, 'fleet' | 'refusals'> {
+  readonly rivals: readonly PublishedPlace[];
   readonly inputs: Inputs;
   readonly stored?: ProxyRecord | undefined;
   readonly desired: Desired;
@@ -209,7 +230,7 @@ interface World extends Pick<Observation, 'fleet' | 'refusals'> {
 
 const observe = (drawn: World): Observation => {
   const { fleet: machinesThere, inputs: given, refusals, deleting, hasFinalizer } = drawn;
-  const { turn } = drawn;
+  const { turn, rivals } = drawn;
   const {
     proxy: _p,
     record: _r,
@@ -219,6 +240,7 @@ const observe = (drawn: World): Observation => {
     inputs: given,
     refusals,
     turn,
+    rivals,
   });
   const proxy = facts({ deleting, hasFinalizer, desired: drawn.desired });
   const there: Observation = drawn.isThere ? { ...base, proxy } : base;
@@ -236,6 +258,10 @@ export const observation: Arbitrary<Observation> = record({
     fleet: constant(8),
     percent: constant(25),
   }),
+  rivals: oneof(
+    constant([]),
+    rival.map((each) => [each]),
+  ),
   isThere: integer({ min: 0, max: 9 }).map((n) => n > 0),
   deleting: boolean(),
   hasFinalizer: integer({ min: 0, max: 9 }).map((n) => n > 0),

@@ -59,6 +59,38 @@ describe('no plan, whatever is observed,', () => {
     );
   });
 
+  it('deletes what a machine left behind, unless it is proven ours and the machine is not there', () => {
+    assert(
+      property(observation, (seen) =>
+        decide(seen, NOW).steps.every(
+          (step) =>
+            step.kind !== 'deleteLeftover' ||
+            (step.leftover.installation === seen.installation &&
+              step.leftover.uid === seen.ref.uid &&
+              seen.record?.machines.some(({ name }) => name === step.leftover.name) === true &&
+              seenMachines(seen).every(({ name }) => name !== step.leftover.name)),
+        ),
+      ),
+      RUNS,
+    );
+  });
+
+  it('rests while something is published where another Proxy published later', () => {
+    assert(
+      property(observation, (seen) => {
+        const plan = decide(seen, NOW);
+        if (plan.next.again || needsNothing(seen)) return true;
+        const left = after(seen, plan);
+        return (left ? publications(left) : []).every(({ endpoint: { host, port }, publishedAt }) =>
+          (seen.rivals ?? []).every(
+            (rival) => rival.host !== host || rival.port !== port || rival.publishedAt <= publishedAt,
+          ),
+        );
+      }),
+      RUNS,
+    );
+  });
+
   it('deletes a machine whose endpoint is still published when it does', () => {
     assert(
       property(observation, (seen) => {
