@@ -215,7 +215,7 @@ const rival = record({
   host: constantFrom('203.0.113.7', '203.0.113.9'),
   port: constantFrom(3128, 3129),
   publishedAt: constantFrom(NOW - 120_000, NOW - 60_000, NOW - 1_000),
-}).map((place): PublishedPlace => ({ ref: OTHER, ...place }));
+}).map(({ host, port, publishedAt }): PublishedPlace => ({ ref: OTHER, host, port, publishedAt }));
 
 interface World extends Pick<Observation, 'fleet' | 'refusals'> {
   readonly rivals: readonly PublishedPlace[];

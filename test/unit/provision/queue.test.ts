@@ -177,6 +177,17 @@ describe('at most a share of the fleet is replaced at once:', () => {
     expect(writtenBy(plan)?.replacement).toEqual(WAITING);
   });
 
+  it('who gave its place up after a refusal asks for one again before the next try', () => {
+    const { instanceId: _never, ...asked } = newIntent();
+    const behaviour = 'InvalidSpec';
+    const failure = { behaviour, code: 'c', message: 'm', count: 1, retryAt: NOW - 1 } as const;
+    const fleet = both(seen(aMachine(oldIntent())), absent(asked));
+    const record = { ...unplaced, machines: [oldIntent(), { ...asked, failure }] };
+    const plan = planOf(edited({}, { record, fleet }));
+    expect(plan.because).toBe('replacementIsAnnounced');
+    expect(kinds(plan)).toEqual(['writeRecord']);
+  });
+
   it('a spec that comes back gives its place up', () => {
     const plan = planOf(edited({}, { inputs: inputs({ hash: OLD_HASH }) }));
     expect(writtenBy(plan)).not.toHaveProperty('replacement');

@@ -7,7 +7,6 @@ import {
   UID,
   aMachine,
   aPublication,
-  aRecord,
   absent,
   both,
   conditionOf,
@@ -39,16 +38,6 @@ const candidate = (state: 'Unknown' | 'Healthy' | 'Unhealthy', publishedAt = NOW
 const machines = [oldIntent(), newIntent()];
 
 describe('RollingUpdate', () => {
-  it('is woken for whatever comes first: the drain of the old machine, or the verdict on the new one', () => {
-    const draining = [{ ...aPublication(oldIntent()), until: NOW + 290_000 }];
-    const machines = [oldIntent(), newIntent()];
-    const serving = aPublication(newIntent(), 'Unknown', { publishedAt: NOW - 10_000 });
-    const fleet = both(seen(aMachine(oldIntent())), seen(aMachine(newIntent())));
-    const leases = { [aPublication(oldIntent()).endpoint.id]: { count: 1, lastExpiry: NOW + 280_000 } };
-    const plan = planOf(converged({ record: aRecord({ machines, serving, draining }), fleet, leases }));
-    expect(writtenBy(plan)).toMatchObject({ wakeAt: NOW + 60_000, wakeReason: 'Draining' });
-  });
-
   it('records a second machine while the old one serves', () => {
     const plan = planOf(edited());
     expect(writtenBy(plan)?.machines).toMatchObject([{ hash: OLD_HASH }, { hash: HASH, incarnation: 2 }]);

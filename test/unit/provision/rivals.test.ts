@@ -57,6 +57,7 @@ describe('an address that another Proxy publishes later', () => {
     for (const record of Object.values(records)) {
       const plan = planOf(converged({ record, rivals: [aRival()] }));
       expect(plan.because).toBe('addressIsAnothers');
+      expect(plan.status, 'the next pass follows at once, and knows more').toBeUndefined();
       expect(writtenBy(plan)).toMatchObject({ draining: [] });
       expect(writtenBy(plan)).not.toHaveProperty('serving');
       expect(writtenBy(plan)).not.toHaveProperty('candidate');
