@@ -30,14 +30,24 @@ export interface ZoneWatch {
 }
 
 export interface PollTiming {
-  /** Least time between two lists of a zone. */
+  /** Least time from the end of one list of a zone to the next. */
   readonly intervalMs: number;
+  /** Most time between two, however long the operations take. */
+  readonly longestIntervalMs: number;
   /** From the first waiter to the first list: hardly any operation is done sooner. */
   readonly firstLookMs: number;
   readonly longestBackoffMs: number;
 }
 
-export const POLL_TIMING: PollTiming = { intervalMs: 1_000, firstLookMs: 200, longestBackoffMs: 15_000 };
+export const POLL_TIMING: PollTiming = {
+  intervalMs: 1_000,
+  longestIntervalMs: 4_000,
+  firstLookMs: 200,
+  longestBackoffMs: 15_000,
+};
+
+/** What has taken long takes longer: the next look comes after an eighth of the time waited so far, so it is late by no more. */
+const LOOKS_PER_AGE = 8;
 
 /** A list shows the newest operations of everybody in the zone, so it is longer than the number of ours. */
 const MIN_LISTED = 100;
@@ -79,7 +89,13 @@ const look = async (source: OperationSource, zone: string, waiters: readonly Wai
   );
 };
 
-/** Lists at most once a second while somebody waits, and then not at all. */
+/** When a zone is to be listed, that was last listed at `listedAt`, for whoever waits there since `youngest`. Monotonic times. */
+const dueAt = (listedAt: number, youngest: number, now: number, timing: PollTiming): number => {
+  const wanted = Math.max(timing.intervalMs, (now - youngest) / LOOKS_PER_AGE);
+  return Math.max(listedAt + Math.min(timing.longestIntervalMs, wanted), youngest + timing.firstLookMs);
+};
+
+/** Lists at most once a second while somebody waits, less often where all have waited long, and then not at all. */
 export const makeZoneWatch = (
   source: OperationSource,
   zone: string,
@@ -87,21 +103,24 @@ export const makeZoneWatch = (
   log: Log,
   timing: PollTiming,
 ): ZoneWatch => {
-  const waiting = new Set<Waiter>();
-  /** Monotonic time before which the zone is not listed again. */
+  /** With the monotonic time since when. */
+  const waiting = new Map<Waiter, number>();
+  /** Monotonic times: when the last list was asked for or came, and before which there is no other. */
+  let listedAt = Number.NEGATIVE_INFINITY;
   let notBefore = Number.NEGATIVE_INFINITY;
   let failures = 0;
   /** Ends the running loop; undefined while none runs. */
   let loop: AbortController | undefined;
 
   const round = async (): Promise<void> => {
-    notBefore = clock.monotonic() + timing.intervalMs;
+    // A loop that begins while this one ends must not list beside it.
+    listedAt = clock.monotonic();
     try {
-      await look(source, zone, [...waiting]);
+      await look(source, zone, [...waiting.keys()]);
       failures = 0;
     } catch (error) {
       if (isHopeless(error)) {
-        for (const waiter of waiting) waiter.reject(error);
+        for (const waiter of waiting.keys()) waiter.reject(error);
         return;
       }
       failures += 1;
@@ -112,22 +131,25 @@ export const makeZoneWatch = (
         retryInMs: delay,
         error: errorChain(error),
       });
+    } finally {
+      listedAt = clock.monotonic();
     }
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
-    let shortest = timing.firstLookMs;
-    for (;;) {
-      await pause(Math.max(shortest, notBefore - clock.monotonic()), signal);
-      if (signal.aborted) return;
-      await round();
-      shortest = 0;
+    while (!signal.aborted) {
+      const now = clock.monotonic();
+      const youngest = Math.max(...waiting.values());
+      const left = Math.max(notBefore, dueAt(listedAt, youngest, now, timing)) - now;
+      // In pieces: who comes meanwhile is to be looked after sooner.
+      if (left > 0) await pause(Math.min(left, timing.intervalMs), signal);
+      else await round();
     }
   };
 
   return {
     add: (waiter) => {
-      waiting.add(waiter);
+      waiting.set(waiter, clock.monotonic());
       if (loop) return;
       loop = new AbortController();
       void run(loop.signal);
@@ -138,6 +160,6 @@ export const makeZoneWatch = (
       loop?.abort();
       loop = undefined;
     },
-    waiters: () => [...waiting],
+    waiters: () => [...waiting.keys()],
   };
 };

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 
-import { systemClock } from '#shared/app/clock.ts';
+import { systemClock, type Clock } from '#shared/app/clock.ts';
 import { SystemError } from '#shared/app/errors.ts';
 import { makeLog } from '#shared/app/log.ts';
 import type { Operation } from '#shared/compute/operation.ts';
 import { makeOperationPoller, type OperationPoller } from '#shared/compute/operations.ts';
 import type { OperationSource } from '#shared/compute/zone-watch.ts';
 
-const TIMING = { intervalMs: 20, firstLookMs: 1, longestBackoffMs: 40 };
+const TIMING = { intervalMs: 20, longestIntervalMs: 60_000, firstLookMs: 1, longestBackoffMs: 40 };
 const ZONE = 'europe-west1-b';
 
 interface FakeSource extends OperationSource {
@@ -42,10 +42,10 @@ const fakeSource = (): FakeSource => {
   return source;
 };
 
-const open = (source: OperationSource): OperationPoller =>
+const open = (source: OperationSource, clock: Clock = systemClock): OperationPoller =>
   makeOperationPoller(
     source,
-    systemClock,
+    clock,
     makeLog(() => undefined),
     TIMING,
   );
@@ -121,6 +121,25 @@ describe('waiting for operations', () => {
     poller.close();
     await elsewhere;
     expect(source.lists.slice(1).map(({ zone }) => zone)).not.toContain(ZONE);
+  });
+
+  test('what has taken long is looked after less often, and who comes then is served at once', async () => {
+    const source = fakeSource();
+    let ahead = 0;
+    const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
+    const poller = open(source, clock);
+    set(source, 'a', 'RUNNING');
+    const long = poller.wait({ zone: ZONE, name: 'a' }, never());
+    await lists(source, 2);
+    // An hour on, the next look at it alone would be a minute away.
+    ahead = 3_600_000;
+    await lists(source, 1);
+    const before = source.lists.length;
+    set(source, 'b', 'DONE');
+    expect(await poller.wait({ zone: ZONE, name: 'b' }, never())).toEqual({ kind: 'succeeded' });
+    expect(source.lists.length - before).toBe(1);
+    poller.close();
+    expect(await long).toEqual({ kind: 'running' });
   });
 
   test('whoever comes after the last has gone is served too', async () => {
