@@ -3,6 +3,7 @@
 import { pause } from '#shared/app/wait.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import { publications } from '#shared/domain/record.ts';
+import type { BucketRange } from '#shared/domain/shard.ts';
 import { inDoubt, type Streak } from '#shared/domain/verdict-rules.ts';
 import { isHeld, type Held } from '#shared/firestore/locks.ts';
 import type { StoredRecord } from '#shared/firestore/records.ts';
@@ -25,9 +26,15 @@ import { nudgeAll } from './flips.ts';
 import type { Running } from './parts.ts';
 import type { Target } from './probe/target.ts';
 import { countOutcomes, wasProbed, type ShardReport } from './report.ts';
-import type { Shard } from './shards.ts';
 import { METRICS, raise } from './signals.ts';
 import { showViews } from './views.ts';
+
+/** A part of the fleet that one round is for. */
+export interface Shard {
+  readonly name: string;
+  /** Absent = all. */
+  readonly buckets?: BucketRange;
+}
 
 /** A round that was cut off holds its shard for so long; ticks are 60 s apart. */
 export const CLAIM_MS = 57_000;

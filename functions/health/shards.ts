@@ -1,23 +1,17 @@
 /** One run over the fleet: every shard that nobody else holds has its round, side by side, in a bounded time. */
 
 import { SystemError, hasCode } from '#shared/app/errors.ts';
-import { bucketRange, type BucketRange } from '#shared/domain/shard.ts';
+import { bucketRange } from '#shared/domain/shard.ts';
 import { isHeld } from '#shared/firestore/locks.ts';
 
 import type { Running } from './parts.ts';
 import type { Target } from './probe/target.ts';
 import { countRound, merged, type RoundReport, type ShardReport } from './report.ts';
-import { claimShard, runClaimed, type Run } from './round.ts';
+import { claimShard, runClaimed, type Run, type Shard } from './round.ts';
 import { raise } from './signals.ts';
 
 /** Milliseconds from the start of a run: no probe ends later, no write begins later, and then it is answered. */
 export const RUN_LIMITS = { probing: 46_000, writing: 51_000, answer: 55_000 } as const;
-
-export interface Shard {
-  readonly name: string;
-  /** Absent = all. */
-  readonly buckets?: BucketRange;
-}
 
 export const shardsOf = (installation: string, count: number): readonly Shard[] =>
   Array.from({ length: count }, (_, index) => ({

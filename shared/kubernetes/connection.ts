@@ -8,7 +8,7 @@ import {
 } from '@kubernetes/client-node';
 
 import { loadConfig, serverOf, type ClusterOptions } from './configuration.ts';
-import { errorOfTransport } from './failure.ts';
+import { errorOfTransport, type ApiReply } from './failure.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -18,11 +18,6 @@ export interface ApiRequest {
   /** Sent as JSON; a PATCH is always a merge patch. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
-}
-
-export interface ApiReply {
-  readonly status: number;
-  readonly text: string;
 }
 
 /** A reply whose body is read piece by piece, over a connection of its own. */

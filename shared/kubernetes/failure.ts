@@ -4,7 +4,11 @@ import { z } from 'zod';
 
 import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 
-import type { ApiReply } from './connection.ts';
+/** A whole reply, whatever its status. */
+export interface ApiReply {
+  readonly status: number;
+  readonly text: string;
+}
 
 /** metav1.Status, as far as a decision rests on it. */
 const status = z.object({

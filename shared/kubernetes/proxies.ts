@@ -1,7 +1,7 @@
 /** Reads and writes of Proxies. */
 
-import type { ApiReply, Connection } from './connection.ts';
-import { errorOfReply, saysAbsent } from './failure.ts';
+import type { Connection } from './connection.ts';
+import { errorOfReply, saysAbsent, type ApiReply } from './failure.ts';
 import { ALL_NAMESPACES, type Collection } from './pages.ts';
 import { PROXY_RESOURCE, type ProxyStatus } from './proxy.gen.ts';
 import { parseReply, proxyPageSchema, proxySchema, type ProxyObject } from './schema.ts';

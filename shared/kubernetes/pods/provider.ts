@@ -5,8 +5,8 @@ import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { FleetListing, Machine, MachineProvider, MachineSpec } from '#shared/domain/machine.ts';
 
-import type { ApiReply, Connection } from '../connection.ts';
-import { errorOfReply, saysAbsent } from '../failure.ts';
+import type { Connection } from '../connection.ts';
+import { errorOfReply, saysAbsent, type ApiReply } from '../failure.ts';
 import { ALL_NAMESPACES, listAll } from '../pages.ts';
 import { parseReply } from '../schema.ts';
 import { readSecret } from '../secrets.ts';

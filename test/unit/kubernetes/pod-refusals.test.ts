@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
 import { makeLog } from '#shared/app/log.ts';
-import type { ApiReply, Connection } from '#shared/kubernetes/connection.ts';
+import type { Connection } from '#shared/kubernetes/connection.ts';
+import type { ApiReply } from '#shared/kubernetes/failure.ts';
 import { openPodProvider } from '#shared/kubernetes/pods/provider.ts';
 import { machineSpec } from '#test/compute/builders.ts';
 
