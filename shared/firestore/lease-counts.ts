@@ -6,13 +6,13 @@ import { z } from 'zod';
 import { SystemError } from '#shared/app/errors.ts';
 
 import { firestoreCall } from './client.ts';
+import { jsonText } from './lease-codec.ts';
 
 /** Live leases by endpoint id; `lastExpiry` in server milliseconds. Endpoints without live leases are left out. */
 export type LeaseCounts = Readonly<Record<string, { readonly count: number; readonly lastExpiry: number }>>;
 
-const schema = z.record(
-  z.string(),
-  z.object({ endpoint: z.object({ id: z.string() }), expiresAt: z.number() }),
+const schema = jsonText.pipe(
+  z.record(z.string(), z.object({ endpoint: z.object({ id: z.string() }), expiresAt: z.number() })),
 );
 
 /** Counts by the server's clock. No document means no lease; one that cannot be read throws `InvalidSpec`. */
@@ -21,7 +21,7 @@ export const readLeaseCounts = async (db: Firestore, uid: string): Promise<Lease
     db.collection('leases').doc(uid).get(),
   );
   if (!snapshot.exists) return {};
-  const parsed = schema.safeParse(snapshot.get('leases') ?? {});
+  const parsed = schema.safeParse(snapshot.get('leases'));
   if (!parsed.success) throw new SystemError('InvalidSpec', `Firestore: leases of ${uid} are not readable`);
   const now = snapshot.readTime.toMillis();
   const counts: Record<string, { count: number; lastExpiry: number }> = {};

@@ -6,38 +6,20 @@ import type { DocumentSnapshot, Firestore, Query, Timestamp } from '@google-clou
 import { z } from 'zod';
 
 import { SystemError } from '#shared/app/errors.ts';
-import { END_REASONS, REPORT_OUTCOMES, type Lease, type LeaseDocument } from '#shared/domain/lease.ts';
+import type { LeaseDocument } from '#shared/domain/lease.ts';
 
 import { firestoreCall } from './client.ts';
 import type { IdempotencyEntry, IdempotencyStore } from './idempotency.ts';
+import { endedText, leasesText, toText } from './lease-codec.ts';
 import { gateSchema } from './record-schema.ts';
 import type { Version } from './records.ts';
 import type { ServerTime } from './server-time.ts';
 
-const leaseSchema: z.ZodType<Lease> = z.object({
-  id: z.string(),
-  endpoint: z.object({
-    id: z.string(),
-    host: z.string(),
-    port: z.number(),
-    scheme: z.enum(['http', 'https']),
-  }),
-  holder: z.string(),
-  caller: z.string(),
-  fence: z.number(),
-  grantedAt: z.number(),
-  expiresAt: z.number(),
-  ttlSeconds: z.number(),
-  report: z
-    .object({ outcome: z.enum(REPORT_OUTCOMES), at: z.number(), target: z.string().exactOptional() })
-    .exactOptional(),
-});
-
 const documentSchema: z.ZodType<LeaseDocument> = z.object({
   gate: gateSchema,
   freeAt: z.number(),
-  leases: z.record(z.string(), leaseSchema),
-  ended: z.array(z.object({ id: z.string(), reason: z.enum(END_REASONS), at: z.number() })),
+  leases: leasesText,
+  ended: endedText,
   fence: z.number(),
   holders: z.array(z.string()),
 });
@@ -136,11 +118,11 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
       document: LeaseDocument,
       entries: readonly IdempotencyEntry[],
     ): Promise<Version> {
-      const { leases: live, ended, fence, freeAt } = document;
+      const { fence, freeAt } = document;
       const batch = db.batch();
       batch.update(
         leases.doc(uid),
-        { leases: live, ended, fence, freeAt, holders: holdersOf(document) },
+        { ...toText(document), fence, freeAt, holders: holdersOf(document) },
         { lastUpdateTime: version.updateTime },
       );
       for (const entry of entries) idempotency.addTo(batch, entry, time.now());

@@ -6,16 +6,14 @@
 import { z } from 'zod';
 
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
+import { leasesText } from '#shared/firestore/lease-codec.ts';
 
 const gateSchema = z.object({
   gate: z.looseObject({
     endpoint: z.looseObject({ id: z.string(), host: z.string(), port: z.number() }).optional(),
     open: z.boolean(),
   }),
-  leases: z.record(
-    z.string(),
-    z.looseObject({ id: z.string(), endpoint: z.looseObject({ id: z.string() }) }),
-  ),
+  leases: leasesText,
 });
 
 const recordSchema = z.object({

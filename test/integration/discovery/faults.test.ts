@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { systemClock, type Clock } from '#shared/app/clock.ts';
 import { SystemError } from '#shared/app/errors.ts';
+import { leasesText } from '#shared/firestore/lease-codec.ts';
 import type { LeaseStore } from '#shared/firestore/leases.ts';
 
 import { acquire, call, openFleet, proxyRecord, type Fleet } from './fixture.ts';
@@ -31,8 +32,7 @@ const losingReplies =
 
 const liveLeases = async (uid: string): Promise<number> => {
   const snapshot = await fleet.db.collection('leases').doc(uid).get();
-  const leases: unknown = snapshot.get('leases');
-  return Object.keys(leases ?? {}).length;
+  return Object.keys(leasesText.parse(snapshot.get('leases'))).length;
 };
 
 describe('a commit whose reply is lost', () => {
