@@ -16,7 +16,15 @@ const log = makeLog((line) => process.stdout.write(line), {}, scope.fields);
 const tools = { clock, ids, log, metrics: logMetrics(log) };
 const settings = settingsOf(parseConfig(configSchema, process.env));
 
-const stores = openStores({ ...settings, clock });
+/** What waits is answered first: its own deadline has just ended, too. */
+const LAST_ANSWERS_MS = 1_000;
+const onStuck = (): void => {
+  log.warning('calls of Firestore hang: ending, so that another instance takes over', {
+    alert: 'FirestoreStuck',
+  });
+  setTimeout(() => process.exit(1), LAST_ANSWERS_MS);
+};
+const stores = openStores({ ...settings, clock, onStuck });
 const publisher = openPublisher(settings);
 
 const handler = makeHandler({ ...settings, ...tools, ...stores, publisher });

@@ -2,12 +2,12 @@
 
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
+import { STUCK_CALLS, guarded, makeGuard } from '#shared/firestore/guard.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { roundStore } from '#shared/firestore/rounds.ts';
 import { viewWriter } from '#shared/firestore/views.ts';
 
 import type { Config } from './config.ts';
-import { STUCK_CALLS, guarded, makeGuard } from './guard.ts';
 
 /** `onStuck` is called when calls of one database hang in a row. */
 export const openStores = (config: Config, onStuck: () => void) => {

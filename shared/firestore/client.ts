@@ -31,6 +31,15 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'number' ? error.code : undefined;
 
+/** What Firestore calls a query that no index serves: it has the code of a failed precondition, but no retry mends it. */
+const NO_INDEX = /requires an? (?:\w+ )?index/i;
+
+const kindOf = (cause: unknown): ErrorCode => {
+  if (cause instanceof Error && NO_INDEX.test(cause.message)) return 'NotConfigured';
+  const code = codeOf(cause);
+  return code === undefined ? 'Transient' : (CODES[code] ?? 'Transient');
+};
+
 /** What a client is at, until the library itself has done with it. */
 interface Calls {
   readonly running: Set<Promise<unknown>>;
@@ -55,7 +64,7 @@ const noted = <T>(db: Firestore, call: () => Promise<T>): Promise<T> => {
 };
 
 /**
- * Runs a Firestore call; its errors become `SystemError`s (NotFound, Conflict, InvalidSpec, Unauthorised, Transient). One
+ * Runs a Firestore call; its errors become `SystemError`s (NotFound, Conflict, InvalidSpec, NotConfigured, Unauthorised, Transient). One
  * that takes longer than `deadlineMs` throws `Transient` too, and may still be carried out; so does one on a closed client.
  */
 export const firestoreCall = async <T>(
@@ -71,9 +80,7 @@ export const firestoreCall = async <T>(
     return await withDeadline(what, () => noted(db, call), deadlineMs);
   } catch (cause) {
     if (cause instanceof SystemError) throw cause;
-    const code = codeOf(cause);
-    const kind = code === undefined ? 'Transient' : (CODES[code] ?? 'Transient');
-    throw new SystemError(kind, `Firestore: ${what} failed`, { cause });
+    throw new SystemError(kindOf(cause), `Firestore: ${what} failed`, { cause });
   }
 };
 

@@ -2,6 +2,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 
+import type { Firestore } from '@google-cloud/firestore';
 import { inject } from 'vitest';
 
 import { systemClock, type Clock } from '#shared/app/clock.ts';
@@ -14,6 +15,7 @@ import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord, Publication } from '#shared/domain/record.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
+import { guarded, makeGuard, type Guard } from '#shared/firestore/guard.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore, type LeaseStore } from '#shared/firestore/leases.ts';
 import { recordStore } from '#shared/firestore/records.ts';
@@ -118,27 +120,38 @@ export interface InstanceOptions {
   readonly namespaces?: readonly string[];
   /** Wraps the store of this instance: faults and spies. */
   readonly wrap?: (store: LeaseStore) => LeaseStore;
+  /** A client of its own; the instance takes every call to the database over it. */
+  readonly over?: Firestore;
+  readonly guard?: Guard;
 }
 
+const noop = (): void => undefined;
+
 /** A database of its own, with as many instances of discovery as a test wants. */
-export const openFleet = () => {
+export const openFleet = (projectId = `t${randomBytes(6).toString('hex')}`) => {
   process.env['FIRESTORE_EMULATOR_HOST'] = inject('emulators').firestore;
-  const projectId = `t${randomBytes(6).toString('hex')}`;
   const db = openFirestore({ projectId });
   const secrets = openFirestore({ projectId, databaseId: 'credentials' });
   const probes: ProbeMessage[] = [];
   const lines: string[] = [];
   const log = makeLog((line) => lines.push(line));
 
-  const instance = ({ clock = systemClock, namespaces = ['*'], wrap }: InstanceOptions = {}): HttpHandler => {
+  const instance = (options: InstanceOptions = {}): HttpHandler => {
+    const {
+      clock = systemClock,
+      namespaces = ['*'],
+      wrap,
+      over = db,
+      guard = makeGuard(1_000, noop),
+    } = options;
     const time = serverTime(clock);
-    const idempotency = idempotencyStore(db);
-    const leases = leaseStore(db, time, idempotency);
+    const idempotency = idempotencyStore(over);
+    const leases = guarded(leaseStore(over, time, idempotency), guard);
     return makeHandler({
       leases: wrap ? wrap(leases) : leases,
       idempotency,
-      views: viewStore(db, time),
-      records: recordStore(db),
+      views: guarded(viewStore(over, time), guard),
+      records: guarded(recordStore(over), guard),
       installation: 'test',
       credentials: credentialStore(secrets),
       time,
@@ -160,6 +173,15 @@ export const openFleet = () => {
   return {
     projectId,
     db,
+    /** Another client of this database, through another port. */
+    clientVia: (port: number): Firestore => {
+      process.env['FIRESTORE_EMULATOR_HOST'] = `127.0.0.1:${port}`;
+      try {
+        return openFirestore({ projectId });
+      } finally {
+        process.env['FIRESTORE_EMULATOR_HOST'] = inject('emulators').firestore;
+      }
+    },
     secretsDb: secrets,
     records: recordStore(db),
     credentials: credentialStore(secrets),

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { HttpHandler } from '#shared/app/http.ts';
+import { leasesText } from '#shared/firestore/lease-codec.ts';
 
 import {
   acquire,
@@ -115,6 +116,17 @@ describe('renew, report, release, get', () => {
     const stored = await fleet.db.collection('leases').doc(record.ref.uid).get();
     expect(JSON.stringify(stored.get('leases'))).toContain('a.example');
     expect((await acquire(discovery)).status).toBe(201);
+  });
+
+  it('records the identity of the caller with the lease, and tells it to nobody', async () => {
+    const record = proxyRecord();
+    await fleet.records.create(record);
+    const lease = await acquire(discovery, {}, tokenOf('crawler@project.iam.gserviceaccount.com'));
+    await acquire(discovery);
+    const stored = await fleet.db.collection('leases').doc(record.ref.uid).get();
+    const callers = Object.values(leasesText.parse(stored.get('leases'))).map(({ caller }) => caller);
+    expect(callers.toSorted()).toEqual(['', 'crawler@project.iam.gserviceaccount.com']);
+    expect(JSON.stringify(lease)).not.toContain('gserviceaccount');
   });
 
   it("finds a holder's own leases again, and nobody else's", async () => {

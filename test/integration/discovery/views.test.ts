@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { HttpHandler } from '#shared/app/http.ts';
 import { gateOf } from '#shared/domain/gate.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
+import { MAX_SHARDS, bucketOf, bucketRange } from '#shared/domain/shard.ts';
 import { viewWriter } from '#shared/firestore/views.ts';
 import { packViews, unpackView } from '#shared/firestore/view-codec.ts';
 
@@ -69,6 +70,19 @@ describe('views', () => {
     );
     expect(packViews(gates.slice(0, 1_000))).toHaveLength(1);
   });
+
+  it.each([3, 5, 6, MAX_SHARDS])(
+    'of %i shards with 10,000 proxies are at most 10 documents (goal 8)',
+    (count) => {
+      const uids = Array.from({ length: 10_000 }, (_, index) => `uid-${index}`);
+      const documents = Array.from({ length: count }, (_, index) => {
+        const { from, to } = bucketRange(index, count);
+        const mine = uids.filter((uid) => from <= bucketOf(uid) && bucketOf(uid) < to);
+        return packViews(mine.map((uid) => gateOf(named(uid)))).length;
+      });
+      expect(documents.reduce((sum, of) => sum + of, 0)).toBeLessThanOrEqual(10);
+    },
+  );
 });
 
 describe('a list from views', () => {

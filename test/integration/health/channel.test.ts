@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
+import { guarded, makeGuard } from '#shared/firestore/guard.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 
-import { guarded, makeGuard } from '../../../functions/health/guard.ts';
 import { PROXY_HOST } from './parts.ts';
 import { startPeer } from './servers.ts';
 import { round, startWorld, type World } from './world.ts';

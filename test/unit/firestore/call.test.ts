@@ -1,7 +1,7 @@
 import { Firestore } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 
-import { hasCode, SystemError } from '#shared/app/errors.ts';
+import { errorChain, hasCode, SystemError } from '#shared/app/errors.ts';
 import { closeFirestore, firestoreCall } from '#shared/firestore/client.ts';
 
 const grpcError = (code: number): Error => Object.assign(new Error('from the server'), { code });
@@ -32,6 +32,16 @@ describe('a call to Firestore', () => {
     // Unhandled, this would end the run.
     reject(grpcError(14));
     await expect(promise).rejects.toThrow('from the server');
+  });
+
+  it('row 33: that no index serves says so, and is no conflict that another try might mend', async () => {
+    const cause = Object.assign(
+      new Error('9 FAILED_PRECONDITION: The query requires an index. You can create it here: https://…'),
+      { code: 9 },
+    );
+    const error = await failureOf(() => Promise.reject(cause));
+    expect(hasCode(error, 'NotConfigured')).toBe(true);
+    expect(errorChain(error).join('\n')).toContain('You can create it here');
   });
 
   it.each([

@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import { systemClock } from '#shared/app/clock.ts';
-import { SystemError, hasCode } from '#shared/app/errors.ts';
+import { hasCode } from '#shared/app/errors.ts';
 import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
-import { DeadlineExceeded } from '#shared/firestore/deadline.ts';
 
 import { startAfter } from '../../../functions/health/decide.ts';
-import { guarded, makeGuard } from '../../../functions/health/guard.ts';
 import { makeHandler } from '../../../functions/health/handler.ts';
 import type { Parts } from '../../../functions/health/parts.ts';
 import { parseTarget } from '../../../functions/health/probe/target.ts';
@@ -20,8 +18,6 @@ afterEach(() => {
 const target = parseTarget('https://echo.example/', 'echo');
 if (!target) throw new TypeError('no target');
 const never = (): Promise<never> => new Promise(() => undefined);
-
-const late = () => Promise.reject(new DeadlineExceeded('late'));
 
 const start = (over: Partial<Parts>) => {
   const lines: string[] = [];
@@ -76,42 +72,6 @@ describe('a round (rows 24, 25)', () => {
       expect(lines.filter((line) => line.includes('"alert":"RoundCutOff"'))).toHaveLength(number);
     }
     expect(counts).toStrictEqual(['health_alerts RoundCutOff', 'health_alerts RoundCutOff']);
-  });
-});
-
-describe('a guard of a channel (row 25)', () => {
-  it('speaks up once, after so many late calls in a row; any other answer starts the count again', async () => {
-    let stuck = 0;
-    const answers = [late, late, () => Promise.resolve(1), late, late];
-    const store = guarded(
-      { call: () => (answers.shift() ?? late)() },
-      makeGuard(3, () => {
-        stuck += 1;
-      }),
-    );
-    for (let calls = 0; calls < 5; calls += 1) await store.call().catch(() => undefined);
-    expect(stuck).toBe(0);
-    for (let calls = 0; calls < 3; calls += 1) await store.call().catch(() => undefined);
-    expect(stuck).toBe(1);
-  });
-
-  it("counts the library's own time-outs, and no refusal", async () => {
-    let stuck = 0;
-    const guard = makeGuard(2, () => {
-      stuck += 1;
-    });
-    const timedOut = Object.assign(new Error('4 DEADLINE_EXCEEDED'), { code: 4 });
-    const failures = [
-      timedOut,
-      new SystemError('Conflict', 'x'),
-      timedOut,
-      new SystemError('Transient', 'y', { cause: timedOut }),
-    ];
-    const store = guarded({ call: () => Promise.reject(failures.shift()) }, guard);
-    for (let calls = 0; calls < 3; calls += 1) await store.call().catch(() => undefined);
-    expect(stuck).toBe(0);
-    await store.call().catch(() => undefined);
-    expect(stuck).toBe(1);
   });
 });
 

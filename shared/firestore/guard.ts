@@ -1,6 +1,8 @@
 /** Notices a channel to Firestore that hangs: its calls run out of time in a row, and none gets through. */
 
-import { DeadlineExceeded } from '#shared/firestore/deadline.ts';
+import type { Clock } from '#shared/app/clock.ts';
+
+import { DeadlineExceeded } from './deadline.ts';
 
 /** So many in a row mean that the channel hangs. */
 export const STUCK_CALLS = 5;
@@ -21,16 +23,34 @@ export interface Guard {
   failed(error: unknown): void;
 }
 
-/** Calls `onStuck` once, when `limit` calls in a row have run out of time. Any other answer shows that the channel works. */
-export const makeGuard = (limit: number, onStuck: () => void): Guard => {
+/** How long calls have to have failed: many that run at the same time say no more than one. */
+export interface Span {
+  readonly ms: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/**
+ * Calls `onStuck` once, when `limit` calls in a row have run out of time, the first of them `span.ms` ago or more. Any other
+ * answer shows that the channel works.
+ */
+export const makeGuard = (limit: number, onStuck: () => void, span?: Span): Guard => {
   let inARow = 0;
+  let since = 0;
+  let isStuck = false;
+  const judge = (): void => {
+    const isLongEnough = span === undefined || span.clock.monotonic() - since >= span.ms;
+    if (isStuck || inARow < limit || !isLongEnough) return;
+    isStuck = true;
+    onStuck();
+  };
   return {
     succeeded: () => {
       inARow = 0;
     },
     failed: (error) => {
+      if (inARow === 0) since = span?.clock.monotonic() ?? 0;
       inARow = ranOutOfTime(error) ? inARow + 1 : 0;
-      if (inARow === limit) onStuck();
+      judge();
     },
   };
 };
