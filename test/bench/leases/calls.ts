@@ -40,12 +40,13 @@ export const inProcess = (handler: HttpHandler): Client => {
   };
 };
 
-interface Sent {
+/** An answer as text. */
+export interface Sent {
   readonly status: number;
   readonly text: string;
 }
 
-const send = (agent: Agent, url: string, method: string, body?: string): Promise<Sent> =>
+export const send = (agent: Agent, url: string, method: string, body?: string): Promise<Sent> =>
   new Promise((resolve, reject) => {
     const headers = body === undefined ? {} : { 'content-type': 'application/json' };
     const call = request(url, { method, agent, headers }, (response) => {

@@ -13,7 +13,8 @@ import { INSTALLATION, type Fleet, type World } from './world.ts';
 
 const WINDOW_MS = 4_000;
 
-const start = async (world: World, fleet: Fleet, name: string): Promise<Deployment> => {
+/** One instance as it is deployed; its bundle has to be built. */
+export const startInstance = async (world: World, fleet: Fleet, name: string): Promise<Deployment> => {
   const runDir = join(world.runDir, name);
   mkdirSync(runDir, { recursive: true });
   return deploy({
@@ -124,10 +125,10 @@ export const processes = async (world: World): Promise<readonly Figure[]> => {
   await buildAll();
   const fleet = world.fleet();
   await fleet.addProxies(100, 5);
-  await fleet.showViews();
+  await fleet.showSettledViews();
   const deployments: Deployment[] = [];
   try {
-    for (const name of ['a', 'b', 'c', 'd']) deployments.push(await start(world, fleet, name));
+    for (const name of ['a', 'b', 'c', 'd']) deployments.push(await startInstance(world, fleet, name));
     return await measure(fleet, deployments);
   } finally {
     await Promise.allSettled(deployments.map((deployment) => deployment.stop()));

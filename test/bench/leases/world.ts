@@ -10,7 +10,7 @@ import type { HttpHandler } from '#shared/app/http.ts';
 import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
-import { retry } from '#shared/app/wait.ts';
+import { pause, retry } from '#shared/app/wait.ts';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import { closeFirestore, firestoreCall, openFirestore } from '#shared/firestore/client.ts';
@@ -68,7 +68,7 @@ export interface InstanceOptions {
   readonly wrap?: (store: LeaseStore) => LeaseStore;
 }
 
-const eachOf = async (count: number, atOnce: number, work: (index: number) => Promise<void>) => {
+export const eachOf = async (count: number, atOnce: number, work: (index: number) => Promise<void>) => {
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < count; index = next++) await work(index);
@@ -77,7 +77,7 @@ const eachOf = async (count: number, atOnce: number, work: (index: number) => Pr
 };
 
 /** A busy machine's emulator may be slower than a call may be; what was stored all the same is there. */
-const createSurely = async (records: RecordStore, record: ProxyRecord): Promise<void> => {
+export const createSurely = async (records: RecordStore, record: ProxyRecord): Promise<void> => {
   try {
     await retry(() => records.create(record), { attempts: 6, baseMs: 100, capMs: 2_000, ids: systemIds });
   } catch (error) {
@@ -85,11 +85,19 @@ const createSurely = async (records: RecordStore, record: ProxyRecord): Promise<
   }
 };
 
+/** Longer than the margin that readers look back before the views. */
+const SETTLE_MS = 16_000;
+
 /** A database of its own in the emulator. */
 export const openFleet = (projectId: string) => {
   const db = openFirestore({ projectId });
   const records = recordStore(db);
   const writer = viewWriter(db);
+  const showViews = async (): Promise<number> =>
+    writer.write(
+      { installation: INSTALLATION, shard: `${INSTALLATION}-0`, shards: 1 },
+      await records.probed(INSTALLATION),
+    );
   return {
     projectId,
     db,
@@ -103,11 +111,12 @@ export const openFleet = (projectId: string) => {
       });
       return added;
     },
-    showViews: async (): Promise<number> =>
-      writer.write(
-        { installation: INSTALLATION, shard: `${INSTALLATION}-0`, shards: 1 },
-        await records.probed(INSTALLATION),
-      ),
+    showViews,
+    /** The same as in a fleet in which nothing has changed for a while: what is in the views is read nowhere else. */
+    showSettledViews: async (): Promise<number> => {
+      await pause(SETTLE_MS);
+      return showViews();
+    },
     instance({ clock = systemClock, wrap = (store) => store }: InstanceOptions = {}): Instance {
       const counts = noCounts();
       const time = serverTime(clock);

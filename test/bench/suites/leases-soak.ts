@@ -1,4 +1,7 @@
-/** Goal 6: a million grants (`BENCH_GRANTS`) under trouble, and a racy control that the same ledger must catch. */
+/**
+ * Goal 6: a million grants (`BENCH_GRANTS`) under trouble, and a racy control that the same ledger must catch. It ends after
+ * `BENCH_SECONDS`, however few the grants are, and says so.
+ */
 
 import type { Bench, Figure } from '../figure.ts';
 import { seeded } from '../leases/random.ts';
@@ -15,12 +18,15 @@ const none = (what: string, value: number): Figure => ({
 
 export const bench: Bench = async ({ say, seed }) => {
   const grants = Number(process.env['BENCH_GRANTS'] ?? 1_000_000);
+  const seconds = Number(process.env['BENCH_SECONDS'] ?? Number.POSITIVE_INFINITY);
   const world = await startWorld();
   try {
     const fleet = world.fleet();
+    const start = performance.now();
     const result = await soak({
       fleet,
       grants,
+      maxMs: seconds * 1_000,
       proxies: 12,
       maxLeases: 40,
       instances: 3,
@@ -28,6 +34,8 @@ export const bench: Bench = async ({ say, seed }) => {
       random: seeded(seed),
       say,
     });
+    const took = (performance.now() - start) / 1_000;
+    say(`${result.grants} grants in ${took.toFixed(0)} s, ${(result.grants / took).toFixed(0)} per second`);
     const caught = await racyControl(fleet, 16);
     say(`${result.kills} kills, ${result.lostReplies} lost replies, ${result.moves} changes of the fleet`);
     return [

@@ -1,22 +1,17 @@
 /** Goals 1 to 5, 7 and 8: what leases and lists cost, as counts, and as ratios to bare writes of the same database. */
 
-import { pause } from '#shared/app/wait.ts';
-
 import type { Bench, BenchContext, Figure } from '../figure.ts';
 import { acquireAndRelease, inProcess, median, rateOf, timed } from '../leases/calls.ts';
 import { difference, noCounts } from '../leases/counting.ts';
 import { processes } from '../leases/processes.ts';
+import { sideBySide } from '../leases/side-by-side.ts';
 import { startWorld, type World } from '../leases/world.ts';
-
-/** Longer than the margin that a list looks back before the views: new records are in the views alone. */
-const SETTLE_MS = 16_000;
 
 /** Goals 1 and 8. */
 const bySize = async (world: World, size: number): Promise<readonly Figure[]> => {
   const fleet = world.fleet();
   await fleet.addProxies(size, 5);
-  await pause(SETTLE_MS);
-  await fleet.showViews();
+  await fleet.showSettledViews();
   const { handler, counts } = fleet.instance();
   const query = new URLSearchParams();
   await handler({ method: 'GET', path: '/v1/proxies', query, headers: {}, body: new Uint8Array() });
@@ -125,7 +120,7 @@ const hotProxy = async (world: World): Promise<readonly Figure[]> => {
 const latency = async (world: World): Promise<readonly Figure[]> => {
   const fleet = world.fleet();
   await fleet.addProxies(100, 5);
-  await fleet.showViews();
+  await fleet.showSettledViews();
   const client = inProcess(fleet.instance().handler);
   const bare = fleet.db.collection('bare').doc('one');
   await bare.set({ at: 0 });
@@ -209,6 +204,7 @@ const PARTS: readonly (readonly [string, Part])[] = [
   ['latency', latency],
   ['refusals', refusals],
   ['processes', processes],
+  ['boskos', sideBySide],
   ...SIZES.map((size) => [`size-${size}`, (world: World) => bySize(world, size)] as const),
 ];
 
