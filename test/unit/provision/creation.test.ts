@@ -192,8 +192,11 @@ describe('a name that is taken (row 41)', () => {
     expect(kinds(plan)).not.toContain('createMachine');
   });
 
-  it("leaves a stranger's machine alone, and says so", () => {
-    const stranger = aMachine(unseen, { installation: 'other' });
+  it.each([
+    ['another installation', { installation: 'other' }],
+    ['another Proxy', { uid: 'ffffffff-ffff-4fff-8fff-ffffffffffff' }],
+  ])('leaves a machine of %s alone, and says so', (_, change) => {
+    const stranger = aMachine(unseen, change);
     const plan = planOf(creating({ fleet: seen(stranger), refusals: [refusal({ behaviour: 'Conflict' })] }));
     expect(kinds(plan)).toEqual(['writeRecord']);
     expect(reasonOf(plan, 'Provisioned')).toBe('Conflict');

@@ -170,7 +170,7 @@ describe('deletion', () => {
     const plan = planOf(
       converged({
         proxy: deleting,
-        record: aRecord({ deleting: true }),
+        record: aRecord({ deleting: true, machines: [anIntent({ deleteRequestedAt: NOW - 1_000 })] }),
         refusals: [
           {
             kind: 'delete',
@@ -187,6 +187,7 @@ describe('deletion', () => {
     expect(conditionOf(plan, 'Provisioned')?.message).toContain('QUOTA: Too many deletes.');
     expect(kinds(plan)).not.toContain('deleteMachine');
     expect(writtenBy(plan)?.wakeAt).toBeGreaterThan(NOW);
+    expect(writtenBy(plan)?.machines, 'it counts as not told yet').toEqual([anIntent()]);
   });
 
   it('says that the provider is not configured, and keeps the finalizer (W1)', () => {

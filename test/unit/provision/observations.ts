@@ -46,6 +46,8 @@ import {
   spot,
 } from './builders.ts';
 
+const OTHER = { namespace: 'crawlers', name: 'other', uid: 'ffffffff-ffff-4fff-8fff-ffffffffffff' };
+
 const INTENTS = [oldIntent(), newIntent()] as const;
 
 const { instanceId: _never, ...unseen } = newIntent();
@@ -81,6 +83,7 @@ interface Drawn {
   readonly state: Machine['state'];
   readonly address?: string | undefined;
   readonly installation: string;
+  readonly uid: string;
   readonly instanceId: string;
 }
 
@@ -97,6 +100,7 @@ const machine = (base: MachineIntent): Arbitrary<Machine> =>
     state: constantFrom(...states),
     address: option(constantFrom('203.0.113.7', '203.0.113.9'), { nil: undefined }),
     installation: constantFrom('prod', 'other'),
+    uid: constantFrom(UID, OTHER.uid),
     instanceId: constantFrom(base.instanceId ?? 'i-new', 'i-other'),
   }).map(withAddress(base));
 
@@ -210,7 +214,6 @@ const desired = oneof(
   constant(spot(gcpDesired())),
 );
 
-const OTHER = { namespace: 'crawlers', name: 'other', uid: 'ffffffff-ffff-4fff-8fff-ffffffffffff' };
 const rival = record({
   host: constantFrom('203.0.113.7', '203.0.113.9'),
   port: constantFrom(3128, 3129),

@@ -90,23 +90,30 @@ describe('a machine that runs', () => {
     const intent = anIntent({ zones: ZONES });
     const twin = aMachine(intent, { zone: 'europe-west1-c', instanceId: 'i-twin' });
     const kept = aMachine(intent);
-    const plan = planOf(
-      converged({
-        record: aRecord({ machines: [intent], serving: aPublication(intent) }),
-        fleet: {
-          kind: 'seen',
-          machines: {
-            [intent.name]: [
-              { zone: ZONE, kind: 'machine', machine: kept },
-              { zone: 'europe-west1-c', kind: 'machine', machine: twin },
-            ],
-          },
-        },
-      }),
+    const record = aRecord({ machines: [intent], serving: aPublication(intent) });
+    const sightings = [kept, twin].map(
+      (machine) => ({ zone: machine.zone, kind: 'machine', machine }) as const,
     );
-    expect(plan.steps.flatMap((step) => (step.kind === 'deleteMachine' ? [step.machine] : []))).toEqual([
-      twin,
-    ]);
+    // Whichever of the two zones is named first.
+    for (const order of [sightings, sightings.toReversed()]) {
+      const plan = planOf(converged({ record, fleet: { kind: 'seen', machines: { [intent.name]: order } } }));
+      const deleted = plan.steps.flatMap((step) => (step.kind === 'deleteMachine' ? [step.machine] : []));
+      expect(deleted).toEqual([twin]);
+    }
+  });
+
+  it('is not held against what was refused before it came', () => {
+    const failure = {
+      behaviour: 'QuotaExceeded',
+      code: 'c',
+      message: 'm',
+      count: 4,
+      retryAt: NOW + 9_000,
+    } as const;
+    const machines = [anIntent({ failure })];
+    const plan = planOf(converged({ record: aRecord({ machines, serving: aPublication(anIntent()) }) }));
+    expect(writtenBy(plan)?.machines).toEqual([anIntent()]);
+    expect(conditionOf(plan, 'Ready')?.status).toBe('True');
   });
 });
 
