@@ -2,7 +2,7 @@
 
 import { planNudges, type Nudge } from './nudges.ts';
 import { isOurs, judgeMachines, sightedMachines, type Judgement } from './orphans.ts';
-import type { Observation } from './observation.ts';
+import { othersIn, type Observation, type ProxySummary } from './observation.ts';
 
 export const FREEZE_REASONS = ['ClusterChanged', 'MostOfFleet', 'TooMany'] as const;
 
@@ -21,6 +21,8 @@ export interface Plan {
   /** Lists that could not be had, in words; while there are any, the run did not do its whole job. */
   readonly doubts: readonly string[];
   readonly nudges: readonly Nudge[];
+  /** Proxies in our namespaces whose status names another installation. */
+  readonly others: readonly ProxySummary[];
   readonly sightings: { readonly add: readonly string[]; readonly remove: readonly string[] };
   /** Tombstones that have served their time, each of its write at `updatedAt` (the database's milliseconds). */
   readonly sweep: readonly { readonly uid: string; readonly updatedAt: number }[];
@@ -115,12 +117,15 @@ export const decide = (observation: Observation): Plan => {
   const doubts = doubtsOf(observation);
   const machines = sightedMachines(judgements);
   const { nudges, sighted } = planNudges(observation);
+  const others = othersIn(observation);
+  const leftAlone = new Set(others.map(({ ref }) => ref.uid));
   return {
     judgements,
     deletions,
     frozen: suspicions(observation, judgements, deletions.length),
     doubts,
-    nudges,
+    nudges: nudges.filter(({ ref }) => !leftAlone.has(ref.uid)),
+    others,
     sightings: {
       add: [...machines.add, ...sighted.add],
       remove: staleSightings(observation, doubts, [...machines.keep, ...sighted.keep]),

@@ -75,3 +75,9 @@ export const machineKey = ({ provider, machine }: Found): string =>
 /** Key of the sighting of a Proxy that nobody has dealt with; an edit or a deletion gives another key. */
 export const proxyKey = ({ ref, generation, deleting }: ProxySummary): string =>
   `proxy:${ref.uid}:${deleting ? 'deleting' : generation}`;
+
+/** Proxies in our namespaces that another installation has, as their status says: everything about them is left alone. */
+export const othersIn = ({ installation, proxies }: Observation): readonly ProxySummary[] =>
+  proxies.kind === 'unknown'
+    ? []
+    : proxies.proxies.filter(({ owner }) => owner !== undefined && owner !== installation);

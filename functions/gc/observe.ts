@@ -1,6 +1,7 @@
 /** All reads of one run. Their order matters: machines, then records, then Proxies. */
 
 import type { Clock } from '#shared/app/clock.ts';
+import { hasCode } from '#shared/app/errors.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
@@ -64,13 +65,19 @@ export const summaryOf = ({ metadata, status }: ProxyObject): ProxySummary => {
   };
 };
 
+/** Rights in a namespace go with it, at once, while its Proxies wait for their machines to be deleted. */
+const LOST_RIGHTS =
+  '. If that namespace was deleted, or its RoleBindings: bind the roles of provision and gc for the whole cluster until ' +
+  'its Proxies are gone, then take it out of PROXY_NAMESPACES';
+
 const listProxies = async ({ cluster, namespaces, log }: Sources): Promise<ProxyListing> => {
   try {
     const proxies = await cluster.listProxies(namespaces);
     return { kind: 'listed', proxies: proxies.map(summaryOf) };
   } catch (error) {
     log.error('Proxies could not be listed', error);
-    return { kind: 'unknown', message: messageOf(error) };
+    const remedy = hasCode(error, 'Unauthorised') ? LOST_RIGHTS : '';
+    return { kind: 'unknown', message: `${messageOf(error)}${remedy}` };
   }
 };
 

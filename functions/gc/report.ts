@@ -3,6 +3,7 @@
 import { digestOf } from './digest.ts';
 import type { Freeze, Plan } from './decide.ts';
 import type { NudgeReason } from './nudges.ts';
+import type { ProxySummary } from './observation.ts';
 import { RULE_TEXT, type Judgement } from './orphans.ts';
 import type { Removal } from './remove.ts';
 
@@ -12,6 +13,16 @@ const identity = ({ provider, machine }: Judgement) => ({
   name: machine.name,
   instanceId: machine.instanceId,
   ...(machine.uid === undefined ? {} : { uid: machine.uid }),
+});
+
+/** What a person has to know of a Proxy that nobody looks after here. */
+const otherReport = ({ ref, owner }: ProxySummary) => ({
+  ...ref,
+  rule: 'OtherInstallation',
+  owner,
+  explanation:
+    'left alone: its status names another installation; if that one does not look after it any more, ' +
+    'take status.installation out, and it is ours',
 });
 
 const tally = (names: readonly string[]): Readonly<Record<string, number>> =>
@@ -30,6 +41,7 @@ export const planReport = (installation: string, plan: Plan) => ({
     rule: judgement.rule,
     explanation: RULE_TEXT[judgement.rule],
   })),
+  proxies: plan.others.map(otherReport),
   nudges: plan.nudges.map(({ ref, reason }) => ({ ...ref, reason })),
   sightings: { add: plan.sightings.add.length, remove: plan.sightings.remove.length },
   sweep: plan.sweep.map(({ uid }) => uid),
@@ -62,6 +74,7 @@ export const runReport = ({ installation, plan, deletions, nudged, swept, failur
   installation,
   machines: tally(plan.judgements.map(({ rule }) => rule)),
   nudges: tally(nudged),
+  ...(plan.others.length > 0 ? { ofOtherInstallations: plan.others.length } : {}),
   deletions: deletions.kind === 'done' ? deletions.removals.map(removalReport) : [],
   ...(deletions.kind === 'lockHeld' ? { steppedAside: 'another run is deleting machines' } : {}),
   ...(deletions.kind === 'frozen'

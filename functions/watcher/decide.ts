@@ -74,6 +74,10 @@ const objectGaps = (view: ProxyView): readonly Gap[] => {
     gaps.push({ key: `labels:${view.labelsHash}`, reason: 'LabelsChanged', once });
   }
   if (!view.deleting && !guarded) gaps.push({ key: 'finalizer', reason: 'FinalizerMissing' });
+  // Whoever takes an owner out of a status hands the Proxy over, whatever else that status covers.
+  if (view.observed?.generation !== undefined && view.installation === undefined) {
+    gaps.push({ key: 'owner', reason: 'NotOwned', once });
+  }
   return gaps;
 };
 

@@ -8,13 +8,14 @@ import { pause } from '#shared/app/wait.ts';
 import type { Cluster, ProxyObject, WatchOptions } from '#shared/kubernetes/cluster.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
+import type { ProxyView } from './decide.ts';
 import { makeKnown, type Known } from './known.ts';
 import { livenessHandler, makeLiveness } from './liveness.ts';
 import { makeNudger, type Nudger } from './nudger.ts';
 import { makePodSink } from './pods.ts';
 import { runSecretLoop, type SecretLoopPorts } from './secret-loop.ts';
 import { viewOf } from './view.ts';
-import { makeWarnings } from './warnings.ts';
+import { makeOwnerWarnings, makeWarnings } from './warnings.ts';
 import { WATCH_TIMES, runWatchLoop, type WatchSink, type WatchTimes } from './watch-loop.ts';
 
 export interface WatcherPorts {
@@ -52,11 +53,14 @@ const STALE_MS = 300_000;
 const makeSink = (
   known: Known,
   nudger: Nudger,
+  warnOfOwner: (view: ProxyView) => void,
   progress: WatchSink<ProxyObject>['progress'],
 ): WatchSink<ProxyObject> => {
   const changed = (proxy: ProxyObject): void => {
-    known.seen(viewOf(proxy));
-    nudger.evaluate(proxy.metadata.uid);
+    const view = viewOf(proxy);
+    known.seen(view);
+    warnOfOwner(view);
+    nudger.evaluate(view.ref.uid);
   };
   return {
     changed,
@@ -106,7 +110,7 @@ export const makeWatcher = (ports: WatcherPorts) => {
       list: (scope: string, signal?: AbortSignal) => cluster.listNamespace(scope, signal),
       watch: (options: WatchOptions) => cluster.watchProxies(options),
     },
-    sink: makeSink(known, nudger, (scope) => {
+    sink: makeSink(known, nudger, makeOwnerWarnings(cluster, ports.installation, clock), (scope) => {
       inTouch.add(scope);
       liveness.progress(scope);
     }),

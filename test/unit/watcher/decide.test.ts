@@ -20,6 +20,11 @@ const withSecret = (version?: string) =>
     observed: { generation: 1, labelsHash: 'aa', secretVersions: version ? { init: version } : {} },
   });
 
+const aViewOfNobody = () => {
+  const { installation: _, ...view } = aView();
+  return view;
+};
+
 type Case = readonly [title: string, given: Partial<Observation>];
 
 const NUDGES: readonly (readonly [...Case, reason: string])[] = [
@@ -40,6 +45,11 @@ const NUDGES: readonly (readonly [...Case, reason: string])[] = [
     'our finalizer gone from a living Proxy',
     { view: aView(1, { finalizers: ['other/one'] }) },
     'FinalizerMissing',
+  ],
+  [
+    'B2: a Proxy that was handed over: its owner taken out of a status that covers the rest',
+    { view: aViewOfNobody() },
+    'NotOwned',
   ],
   ['a status that somebody wiped', { view: aView(1, { observed: {} }) }, 'New'],
   [
