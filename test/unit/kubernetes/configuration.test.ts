@@ -1,13 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 
 import { systemClock } from '#shared/app/clock.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { clusterOptions, openCluster, type ClusterOptions } from '#shared/kubernetes/cluster.ts';
 
+const ROOT = join(import.meta.dirname, '../../..');
 const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -26,6 +28,20 @@ const kubeconfig = (name: string, cluster: object): string => {
 const open = (options: ClusterOptions) =>
   openCluster(options, { clock: systemClock, log: makeLog(() => undefined), component: 'test' });
 
+const manifest = z.object({ engines: z.object({ node: z.string() }) });
+
+/** The least major version of Node.js that a package takes. */
+const leastNode = (path: string): number => {
+  const { engines } = manifest.parse(JSON.parse(readFileSync(join(ROOT, path), 'utf8')));
+  return Number(/\d+/.exec(engines.node)?.[0]);
+};
+
+test('row 12: no Node.js is admitted on which the HTTP client of the cluster cannot be loaded', () => {
+  const needed = leastNode('node_modules/undici/package.json');
+  expect(needed).toBeGreaterThan(20);
+  expect(leastNode('package.json')).toBeGreaterThanOrEqual(needed);
+});
+
 describe('the configuration of a cluster', () => {
   test.each([
     ['a kubeconfig that is not there', () => ({ kubeconfig: join(folder, 'none') })],
@@ -38,7 +54,7 @@ describe('the configuration of a cluster', () => {
         }),
       }),
     ],
-    ['plain http', () => ({ kubeconfig: kubeconfig('plain', { server: 'http://127.0.0.1:1' }) })],
+    ['row 12: plain http', () => ({ kubeconfig: kubeconfig('plain', { server: 'http://127.0.0.1:1' }) })],
     ['a DNS endpoint over plain http', () => ({ endpoint: 'http://gke.example.com' })],
   ])('is refused: %s', (_, options) => {
     expect(() => open(options())).toThrow(expect.objectContaining({ code: 'NotConfigured' }));
