@@ -24,6 +24,8 @@ export interface World {
   /** UIDs that a stale list lacks, while a single read shows them. */
   readonly hiddenFromList: Set<string>;
   readonly records: Map<string, ProxyRecord>;
+  /** UIDs that the index of records lacks, while a single read shows them. */
+  readonly hiddenFromIndex: Set<string>;
   readonly sightings: Map<string, number>;
   clusterId: string;
   rememberedCluster: string | undefined;
@@ -50,6 +52,7 @@ export const aWorld = (machines: readonly Machine[] = []): World => ({
   proxies: [],
   hiddenFromList: new Set(),
   records: new Map(),
+  hiddenFromIndex: new Set(),
   sightings: new Map(),
   clusterId: 'cluster-1',
   rememberedCluster: 'cluster-1',
@@ -115,7 +118,9 @@ const stored = (record: ProxyRecord) => ({
 
 const fleetOf = (world: World): Dependencies['fleet'] => ({
   read: async () => ({
-    records: [...world.records.values()].map((record) => ({ record, updatedAt: UPDATED_AT })),
+    records: [...world.records.values()]
+      .filter(({ ref }) => !world.hiddenFromIndex.has(ref.uid))
+      .map((record) => ({ record, updatedAt: UPDATED_AT })),
     unreadable: [],
     readTime: NOW,
     basis: { scannedAt: NOW, indexedAt: NOW, changes: 0, documents: new Map() },

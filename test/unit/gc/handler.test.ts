@@ -29,6 +29,15 @@ describe('a run', () => {
     expect(world.deleted).toEqual([]);
   });
 
+  test('deletes no machine whose record an index lacks: each record is read once more (K6)', async () => {
+    const world = await worldOfOrphans();
+    world.records.set(uidOf(1), aRecord(1));
+    world.hiddenFromIndex.add(uidOf(1));
+    const reply = await call(world);
+    expect(body(reply).deletions).toMatchObject([{ name: orphan.name, outcome: 'RecordLives' }]);
+    expect(world.deleted).toEqual([]);
+  });
+
   test('writes each sighting once', async () => {
     const world = aWorld([aMachine(1, { createdAt: 0 })]);
     await call(world);
