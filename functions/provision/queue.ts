@@ -88,20 +88,25 @@ export const withoutIdlePlace = (outcome: Outcome): Outcome => {
   return { ...outcome, record: withoutPlace(outcome.record) };
 };
 
+/** The old one serves on, or the new one came to serve, since the old one was lost, and does not answer. */
+const isStuck = ({ record, blocked }: Outcome, { proxy }: Observation): boolean => {
+  if (!record?.serving) return false;
+  const cameToServe =
+    proxy?.desired.strategy === 'RollingUpdate' && record.serving.verdict.state === 'Unhealthy';
+  return blocked === true || cameToServe;
+};
+
 /**
- * Marks a place whose machine does not get to serve, as long as it does not. With Recreate nothing serves meanwhile: such a
- * one stays in everybody's way, so that no more than the share is ever without an endpoint.
+ * Marks a place whose machine does not get to serve well, as long as it does not. With Recreate nothing serves meanwhile: such
+ * a one stays in everybody's way, so that no more than the share is ever without an endpoint, whatever the cause.
  */
-export const withStuckPlace = (outcome: Outcome, { inputs }: Observation): Outcome => {
-  const { record, next, blocked } = outcome;
+export const withStuckPlace = (outcome: Outcome, observation: Observation): Outcome => {
+  const { record, next } = outcome;
   if (!record?.replacement?.granted || next.again || next.retry) return outcome;
   const { stuck: _past, ...place } = record.replacement;
+  const { inputs } = observation;
   const hash = inputs?.kind === 'resolved' ? inputs.hash : place.hash;
-  const isStuck = blocked === true && record.serving !== undefined && hash !== undefined;
-  const replacement = {
-    ...place,
-    ...(hash === undefined ? {} : { hash }),
-    ...(isStuck ? { stuck: true } : {}),
-  };
-  return { ...outcome, record: { ...record, replacement } };
+  if (hash === undefined) return { ...outcome, record: { ...record, replacement: place } };
+  const stuck = isStuck(outcome, observation) ? { stuck: true } : {};
+  return { ...outcome, record: { ...record, replacement: { ...place, hash, ...stuck } } };
 };

@@ -140,6 +140,15 @@ describe('at most a share of the fleet is replaced at once:', () => {
     expect(writtenBy(plan)?.replacement).toEqual({ ...WAITING, granted: true });
   });
 
+  it('one that came to serve, since the old one was lost, and does not answer is marked; not so with Recreate', () => {
+    const record = placed('Unhealthy');
+    const place = { ...WAITING, granted: true };
+    expect(writtenBy(planOf(converged({ record })))?.replacement).toEqual({ ...place, stuck: true });
+    const proxy = facts({ desired: gcpDesired({ strategy: 'Recreate' }) });
+    const plan = planOf(converged({ record, proxy }));
+    expect((writtenBy(plan) ?? record).replacement).toEqual(place);
+  });
+
   it('with nothing that serves it stays in the way of all: no more than the share may be without an endpoint', () => {
     const { instanceId: _never, ...asked } = newIntent();
     const behaviour = 'QuotaExceeded';
