@@ -20,7 +20,7 @@ const everywhere = (manifest: Manifest): Manifest =>
 /** Applies what an installation for all namespaces has in its cluster, Pods as machines included. */
 export const applyInstallation = async (api: ApiAddress): Promise<void> => {
   await applyFile(api, join(ROOT, 'crds/proxy.yaml'));
-  for (const file of ['rbac.yaml', 'rbac-pods.yaml']) {
+  for (const file of ['rbac.yaml', 'kubernetes-provider/rbac-pods.yaml']) {
     const roles = parseManifests(await readFile(join(ROOT, 'terraform/cluster', file), 'utf8'));
     for (const manifest of roles) await applyObject(api, everywhere(manifest));
   }

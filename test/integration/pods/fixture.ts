@@ -20,7 +20,7 @@ import { claimLoopbackRange } from '#test/services/ports.ts';
 import type { Identity } from '../provided.ts';
 import { KUBERNETES, api, createProxy, randomName, randomNamespace, stored } from '../proxies.ts';
 
-const ROLES = join(import.meta.dirname, '../../../terraform/cluster/rbac-pods.yaml');
+const ROLES = join(import.meta.dirname, '../../../terraform/cluster/kubernetes-provider/rbac-pods.yaml');
 
 /** The optional component, for one more namespace. */
 export const grantPods = async (namespace: string): Promise<void> => {
