@@ -101,6 +101,8 @@ const openInbox = async (projectId: string) => {
 export interface StartOptions {
   /** `host:port` through which the API server is reached; default direct. */
   readonly apiHost?: string;
+  /** Another way to be somebody; default the watcher's own token. */
+  readonly kubeconfig?: string;
   /** `host:port` through which Pub/Sub is reached; default direct. */
   readonly pubsubHost?: string;
   readonly times?: WatchTimes;
@@ -143,7 +145,7 @@ export const openStage = async () => {
 
   const start = async (options: StartOptions = {}): Promise<RunningWatcher> => {
     const lines: string[] = [];
-    const via = options.apiHost && kubeconfigVia(folder, options.apiHost, 'watcher');
+    const via = options.kubeconfig ?? (options.apiHost && kubeconfigVia(folder, options.apiHost, 'watcher'));
     const cluster = openAs('watcher', via);
     vi.stubEnv('PUBSUB_EMULATOR_HOST', options.pubsubHost ?? inject('emulators').pubsub);
     const publisher = openPublisher({ projectId, changesTopic: TOPIC, deadlineMs: 1000 });
@@ -184,6 +186,8 @@ export const openStage = async () => {
   return {
     namespace,
     projectId,
+    /** For files of a test; gone at the end. */
+    folder,
     admin,
     get,
     /** Why each message for this Proxy was sent, in order. */
