@@ -116,7 +116,8 @@ const wasProvisioned = (
     return {
       because: 'nothingIsLeft',
       record: tombstone(record),
-      after: [...steps, ...dropAllCredentials(record), { kind: 'removeFinalizer' }],
+      // Credentials are among the steps: without an endpoint none is needed any more.
+      after: [...steps, { kind: 'removeFinalizer' }],
       next: {},
     };
   const { fleet } = observation;

@@ -130,6 +130,13 @@ describe('deletion', () => {
     expect(plan.next.pauseMs).toBe(3_000);
   });
 
+  it('removes what credentials there are before the finalizer', () => {
+    const record = aRecord({ deleting: true, credentials: ['e-1', 'e-2'] });
+    const plan = planOf(converged({ proxy: deleting, record, fleet: absent(anIntent()) }));
+    expect(kinds(plan)).toEqual(['writeRecord', 'removeCredentials', 'removeFinalizer']);
+    expect(stepOf(plan, 'removeCredentials')?.endpointIds).toEqual(['e-1', 'e-2']);
+  });
+
   it('removes the finalizer when the machine is proven gone (row 44)', () => {
     const plan = planOf(
       converged({ proxy: deleting, record: aRecord({ deleting: true }), fleet: absent(anIntent()) }),
