@@ -6,23 +6,29 @@
 
 import { subscribe } from 'node:diagnostics_channel';
 
-import { z } from 'zod';
-
 import { headersOf, problem, sendReply, type FrameworkHeaders, type HttpReply } from './http.ts';
 import type { Ids } from './ids.ts';
 import type { Log } from './log.ts';
 import { requestIdOf, withRequestId } from './request-id.ts';
 
-/** What body parsers and the router attach to their errors. */
-const frameworkError = z.object({ status: z.int().min(400).max(499), type: z.string().optional() });
+/** What body parsers and the router attach to their errors; read by hand, since echo needs nothing else of a parser. */
+const statusOf = (error: unknown): number | undefined => {
+  if (typeof error !== 'object' || error === null || !('status' in error)) return undefined;
+  const { status } = error;
+  return typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 500
+    ? status
+    : undefined;
+};
+
+const isUnknownEncoding = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'type' in error && error.type === 'encoding.unsupported';
 
 export const replyToFrameworkError = (error: unknown): HttpReply => {
-  const parsed = frameworkError.safeParse(error);
-  if (!parsed.success) return problem(500, 'Internal', 'The request failed for a reason of ours.');
-  const { status, type } = parsed.data;
+  const status = statusOf(error);
+  if (status === undefined) return problem(500, 'Internal', 'The request failed for a reason of ours.');
   if (status === 413) return problem(413, 'BodyTooLarge', 'The body is too large.');
   if (status === 415) {
-    return type === 'encoding.unsupported'
+    return isUnknownEncoding(error)
       ? problem(415, 'UnsupportedEncoding', 'The body has a content encoding that is not known.')
       : problem(415, 'UnsupportedMediaType', 'The body must be application/json in UTF-8.');
   }
