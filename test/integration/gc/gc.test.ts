@@ -5,7 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
+import { FINALIZER } from '#shared/domain/proxy.ts';
+import { callApi } from '#test/services/api.ts';
 
+import { api, proxyPath } from '../proxies.ts';
 import {
   MIN_AGE_MS,
   OTHER_ZONE,
@@ -169,9 +172,42 @@ describe('gc on real parts', () => {
     await blind.gc();
     blind.advance(SIGHTING_GAP_MS);
     await blind.revoke();
-    expect((await blind.gc()).status).toBe(503);
+    const reply = await blind.gc();
+    expect(reply.status).toBe(503);
+    expect(JSON.stringify(reply.body)).toContain('bind the roles of provision and gc for the whole cluster');
     expect(names()).toHaveLength(1);
     await blind.close();
+  });
+
+  test('row 55: a namespace that is deleted too early, its RoleBindings first, loses no machine for good', async () => {
+    const own = await openInstallation(project, 'early');
+    const uid = await own.proxy('retail-eu-1', [FINALIZER]);
+    const machine = await own.machine(uid);
+    await own.gc();
+    await callApi(api(), `/api/v1/namespaces/${own.namespace}`, { method: 'DELETE' });
+    await expect.poll(async () => (await own.gc()).status, { timeout: 30_000 }).toBe(503);
+    own.advance(MIN_AGE_MS);
+    for (let round = 0; round < 3; round += 1) {
+      own.advance(SIGHTING_GAP_MS);
+      expect((await own.gc()).status).toBe(503);
+    }
+    expect(names()).toEqual([machine]);
+    // What the answer says: rights of the whole cluster, until the Proxies are gone.
+    await own.bindEverywhere();
+    try {
+      await rounds(own, 2);
+      expect(names()).toEqual([machine]);
+      await callApi(api(), proxyPath(own.namespace, 'retail-eu-1'), {
+        method: 'PATCH',
+        body: { metadata: { finalizers: null } },
+        contentType: 'application/merge-patch+json',
+      });
+      await rounds(own, 3);
+      await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    } finally {
+      await own.unbindEverywhere();
+      await own.close();
+    }
   });
 
   test('a dry run shows the plan and writes nothing', async () => {

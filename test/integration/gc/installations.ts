@@ -73,12 +73,15 @@ export interface Installation {
   advance(ms: number): void;
   gc(query?: string): Promise<HttpReply>;
   /** A Proxy in the cluster; returns its UID. */
-  proxy(name: string): Promise<string>;
+  proxy(name: string, finalizers?: readonly string[]): Promise<string>;
   removeProxy(name: string): Promise<void>;
   /** A running machine for this UID, as provision makes it. Returns its name. */
   machine(uid: string, zone?: string): Promise<string>;
   /** Takes gc's rights in the namespace away. */
   revoke(): Promise<void>;
+  /** Gives it the same rights in the whole cluster, and takes them away again. */
+  bindEverywhere(): Promise<void>;
+  unbindEverywhere(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -96,13 +99,17 @@ const bindRole = async (namespace: string): Promise<void> => {
 
 const created = z.object({ metadata: z.object({ uid: z.string() }) });
 
-const createProxy = async (namespace: string, name: string): Promise<string> => {
+const createProxy = async (
+  namespace: string,
+  name: string,
+  finalizers: readonly string[],
+): Promise<string> => {
   const { body } = await callApi(api(), proxyPath(namespace), {
     method: 'POST',
     body: {
       apiVersion: 'crawl.example.com/v1alpha1',
       kind: 'Proxy',
-      metadata: { name },
+      metadata: { name, finalizers },
       spec: {
         provider: 'gcp',
         gcp: { zones: [ZONE], machineType: 'e2-micro', image: IMAGE },
@@ -206,13 +213,26 @@ export const openInstallation = async (
       ahead += ms;
     },
     gc: (query = '') => handler(post(query)),
-    proxy: (name) => createProxy(namespace, name),
+    proxy: (name, finalizers = []) => createProxy(namespace, name, finalizers),
     removeProxy: async (name) => {
       await callApi(api(), proxyPath(namespace, name), { method: 'DELETE' });
     },
     machine: (uid, zone = ZONE) => createMachine(provider, id, uid, zone),
     revoke: async () => {
       const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings/egress-proxies-gc`;
+      await callApi(api(), path, { method: 'DELETE' });
+    },
+    bindEverywhere: async () => {
+      await applyObject(api(), {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: namespace },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'egress-proxies-gc' },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'gc' }],
+      });
+    },
+    unbindEverywhere: async () => {
+      const path = `/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/${namespace}`;
       await callApi(api(), path, { method: 'DELETE' });
     },
     close: async () => {
