@@ -16,15 +16,20 @@ import type { IdempotencyEntry, IdempotencyStore } from '#shared/firestore/idemp
 import { newest, versionTime, type LeaseStore, type StoredLeases } from '#shared/firestore/leases.ts';
 import type { ServerTime } from '#shared/firestore/server-time.ts';
 
+import { withoutYielding } from './yielding.ts';
+
 /** An operation with what its commit has to leave behind, if it is granted. */
 export interface Submission {
   readonly operation: LeaseOperation;
   readonly entry?: IdempotencyEntry;
+  /** The caller has other proxies to ask: it is answered `contended` when another instance begins to use this one. */
+  readonly mayYield?: boolean;
 }
 
 export type SubmissionOutcome =
   /** With the gate that it was judged by. */
   | (LeaseOutcome & { readonly gate: Gate })
+  | { readonly kind: 'contended' }
   /** There is no lease document with this UID. */
   | { readonly kind: 'missing' }
   /** The same `Idempotency-Key` was granted before: answer from its entry. */
@@ -156,15 +161,19 @@ const withoutReplays = async (
 /** Documents on which a commit of this instance met another one. */
 const makeContention = ({ clock, metrics }: Pick<BatchCommitOptions, 'clock' | 'metrics'>) => {
   const until = new Map<string, number>();
+  const has = (uid: string): boolean => (until.get(uid) ?? Number.NEGATIVE_INFINITY) > clock.monotonic();
   return {
-    note(uid: string): void {
+    /** Tells whether it is news. */
+    note(uid: string): boolean {
+      const isNews = !has(uid);
       metrics.count('lease_commit_conflict');
       until.delete(uid);
       until.set(uid, clock.monotonic() + CONTENDED_MS);
       const [oldest] = until.keys();
       if (oldest !== undefined && until.size > REMEMBERED) until.delete(oldest);
+      return isNews;
     },
-    has: (uid: string): boolean => (until.get(uid) ?? Number.NEGATIVE_INFINITY) > clock.monotonic(),
+    has,
   };
 };
 
@@ -220,19 +229,21 @@ export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
       const started = clock.monotonic();
       let batch = releasesFirst(given);
       let base: Base | undefined = await start(uid, seen);
+      let isIntruding = false;
       for (let tries = 0; batch.length > 0; tries += 1) {
         try {
           // After an error a write may be stored all the same: what is there decides, and keys that were answered.
           if (!base) {
             batch = await withoutReplays(idempotency, batch);
             base = await read(uid);
+            if (isIntruding && base.stored) batch = withoutYielding(base.stored.document, batch);
           }
           if (await attempt(uid, batch, base)) return;
           base = await read(uid);
         } catch (error) {
           base = undefined;
           memory.put(uid, undefined);
-          if (hasCode(error, 'Conflict')) contention.note(uid);
+          isIntruding = hasCode(error, 'Conflict') && contention.note(uid);
           await pauseAfter(error, tries, started);
         }
       }

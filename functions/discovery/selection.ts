@@ -146,19 +146,21 @@ export const makeSelection = (options: SelectionOptions): Selection => {
     }
   }
 
-  const submissionFor = (uid: string, request: LeaseRequest): Submission => {
+  const submissionFor = (uid: string, request: LeaseRequest, mayYield: boolean): Submission => {
     const { holder, caller, ttlSeconds, entry } = request;
     const id = `${uid}.${ids.token()}`;
     return {
       operation: { kind: 'acquire', id, holder, caller, ttlSeconds },
+      mayYield,
       ...(entry ? { entry: { ...entry, leaseId: id } } : {}),
     };
   };
 
   const tryEach = async (candidates: readonly Choice[], request: LeaseRequest, until: number) => {
-    for (const { uid, stored } of candidates) {
+    for (const [index, { uid, stored }] of candidates.entries()) {
       if (clock.monotonic() > until) return undefined;
-      const outcome = await commits.submit(uid, submissionFor(uid, request), stored);
+      const submission = submissionFor(uid, request, index + 1 < candidates.length);
+      const outcome = await commits.submit(uid, submission, stored);
       fullness.note(uid, outcome);
       if (outcome.kind === 'granted' || outcome.kind === 'replay') return outcome;
     }

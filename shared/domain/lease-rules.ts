@@ -81,6 +81,10 @@ const findLease = (document: LeaseDocument, id: string): Lease | undefined => {
   return lease?.id === id ? lease : undefined;
 };
 
+/** Whether a lease was ever granted under this id, as far as the document remembers. */
+export const hasLease = (document: LeaseDocument, id: string): boolean =>
+  findLease(document, id) !== undefined || document.ended.some((entry) => entry.id === id);
+
 /** What a running lease is told when its endpoint takes no new ones. */
 const STATE_OF: Readonly<Record<ClosedReason, LeaseState>> = {
   Cordoned: 'cordoned',

@@ -181,3 +181,57 @@ describe('group commit', () => {
     });
   });
 });
+
+const yielding = (n: number) => ({ operation: acquireOf(n), mayYield: true });
+
+/** What another instance writes. */
+const intrude = (fake: ReturnType<typeof fakeLeases>): void =>
+  fake.write((before) => ({ ...before, fence: before.fence + 1 }));
+
+const begin = async () => {
+  const made = make();
+  await made.submit(acquireOf(1));
+  intrude(made.fake);
+  return made;
+};
+
+describe('two instances that begin to use one proxy', () => {
+  it('are told apart by the first commit: who comes second goes elsewhere and writes nothing', async () => {
+    const { fake, commits } = await begin();
+    fake.calls.length = 0;
+    expect(await commits.submit(UID, yielding(2))).toEqual({ kind: 'contended' });
+    expect(fake.calls.filter((call) => call === 'commit')).toHaveLength(1);
+    expect(liveIn(fake)).toBe(1);
+    expect(commits.known(UID).isContended).toBe(true);
+  });
+
+  it('share it when the second one has no other, or knew that it is shared', async () => {
+    const { fake, commits, submit } = await begin();
+    expect((await submit(acquireOf(2))).kind).toBe('granted');
+    intrude(fake);
+    expect((await commits.submit(UID, yielding(3))).kind).toBe('granted');
+    expect(liveIn(fake)).toBe(3);
+  });
+
+  it('leave the others of the same commit alone', async () => {
+    const { fake, commits, submit } = make();
+    const first = submit(acquireOf(1));
+    const together = Promise.all([
+      submit(renewOf(1)),
+      commits.submit(UID, yielding(2)),
+      submit(acquireOf(3)),
+    ]);
+    await first;
+    intrude(fake);
+    expect((await together).map(({ kind }) => kind)).toEqual(['renewed', 'contended', 'granted']);
+    expect(liveIn(fake)).toBe(2);
+  });
+
+  it('take no lease away that a commit stored before it was told of a conflict (row 36)', async () => {
+    const { fake, commits, submit } = make();
+    await submit(acquireOf(1));
+    fake.faults.push({ stored: true, error: conflict() });
+    expect((await commits.submit(UID, yielding(2))).kind).toBe('granted');
+    expect(liveIn(fake)).toBe(2);
+  });
+});
