@@ -1,5 +1,6 @@
 /** Discovery beside Boskos: the same slots, the same number of clients, each over HTTP, in turns. */
 
+import { pause } from '#shared/app/wait.ts';
 import { buildAll } from '#test/tools/build.ts';
 
 import type { BenchContext, Figure } from '../figure.ts';
@@ -12,6 +13,8 @@ const WINDOW_MS = 3_000;
 const PROXIES = 100;
 const SLOTS = 5;
 const CLIENTS = 64;
+/** How long a client keeps a lease. */
+const USED_MS = 1;
 
 interface Taken {
   readonly leaseId: string;
@@ -28,24 +31,45 @@ const take = async (client: Client): Promise<Taken> => {
   }
 };
 
-interface Measured {
-  readonly rate: number;
-  readonly refusals: number;
+interface Side {
+  readonly client: Client;
+  /** What a lease takes a slot of, and how many slots that has. */
+  readonly placeOf: (leaseId: string) => string;
+  readonly slots: number;
 }
 
-const measure = async (client: Client): Promise<Measured> => {
-  let [taken, refusals] = [0, 0];
+interface Measured {
+  readonly rate: number;
+  /** Per lease. */
+  readonly refusals: number;
+  /** Leases of a slot that another client held. */
+  readonly overAllocations: number;
+}
+
+const measure = async ({ client, placeOf, slots }: Side): Promise<Measured> => {
+  const held = new Map<string, number>();
+  const add = (place: string, by: number): number => {
+    const count = (held.get(place) ?? 0) + by;
+    held.set(place, count);
+    return count;
+  };
+  let [taken, refusals, overAllocations] = [0, 0, 0];
   const rate = await rateOf(CLIENTS, WINDOW_MS, async () => {
     const lease = await take(client);
+    const place = placeOf(lease.leaseId);
     taken += 1;
     refusals += lease.refusals;
-    const released = await client.release(lease.leaseId);
-    if (released !== 204) throw new Error(`release answered ${released}`);
+    const isShared = add(place, 1) > slots;
+    await pause(USED_MS);
+    add(place, -1);
+    // What two clients held, the second cannot give back any more.
+    const isLost = (await client.release(lease.leaseId)) !== 204;
+    if (isShared || isLost) overAllocations += 1;
   });
-  return { rate, refusals: refusals / taken };
+  return { rate, refusals: refusals / taken, overAllocations };
 };
 
-const compare = async (ours: Client, theirs: Client, say: (line: string) => void) => {
+const compare = async (ours: Side, theirs: Side, say: (line: string) => void) => {
   await measure(ours);
   await measure(theirs);
   const rounds: { readonly ours: Measured; readonly theirs: Measured }[] = [];
@@ -55,37 +79,38 @@ const compare = async (ours: Client, theirs: Client, say: (line: string) => void
   for (const { ours: a, theirs: b } of rounds) {
     say(`  leases per second: discovery ${a.rate.toFixed(0)}, Boskos ${b.rate.toFixed(0)}`);
   }
+  const total = (side: 'ours' | 'theirs'): number =>
+    rounds.reduce((sum, round) => sum + round[side].overAllocations, 0);
   return {
     rate: median(rounds.map(({ ours: a, theirs: b }) => a.rate / b.rate)),
     ourRefusals: median(rounds.map(({ ours: { refusals } }) => refusals)),
     theirRefusals: median(rounds.map(({ theirs: { refusals } }) => refusals)),
+    ourOverAllocations: total('ours'),
+    theirOverAllocations: total('theirs'),
   };
 };
 
 const beside = `Boskos in memory, ${PROXIES * SLOTS} slots`;
 
+const one = (what: string, value: number, target: Figure['target'], unit = ''): Figure => ({
+  goal: 0,
+  what,
+  value,
+  target,
+  unit,
+});
+
 const figuresOf = (found: Awaited<ReturnType<typeof compare>>): readonly Figure[] => [
-  {
-    goal: 0,
-    what: `leases taken and given back per second over HTTP, ${CLIENTS} clients, to ${beside}`,
-    value: found.rate,
-    target: { atLeast: 1 },
-    unit: 'x',
-  },
-  {
-    goal: 0,
-    what: `refusals per lease although slots are free, ${CLIENTS} clients`,
-    value: found.ourRefusals,
-    target: { atMost: 0 },
-    unit: '',
-  },
-  {
-    goal: 0,
-    what: 'the same of Boskos',
-    value: found.theirRefusals,
-    target: { atLeast: 0 },
-    unit: '',
-  },
+  one(
+    `leases taken and given back per second over HTTP, ${CLIENTS} clients, to ${beside}`,
+    found.rate,
+    { atLeast: 1 },
+    'x',
+  ),
+  one('refusals per lease although slots are free', found.ourRefusals, { atMost: 0 }),
+  one('refusals per lease although slots are free, Boskos', found.theirRefusals, { atLeast: 0 }),
+  one('slots that two clients held', found.ourOverAllocations, { atMost: 0 }),
+  one('slots that two clients held, Boskos', found.theirOverAllocations, { atLeast: 0 }),
 ];
 
 export const sideBySide = async (world: World, { say }: BenchContext): Promise<readonly Figure[]> => {
@@ -99,7 +124,9 @@ export const sideBySide = async (world: World, { say }: BenchContext): Promise<r
     const instance = await startInstance(world, fleet, 'beside');
     const client = overHttp(instance.url);
     try {
-      return figuresOf(await compare(client, boskos.client, say));
+      const ours = { client, placeOf: (id: string) => id.split('.')[0] ?? '', slots: SLOTS };
+      const theirs = { client: boskos.client, placeOf: (name: string) => name, slots: 1 };
+      return figuresOf(await compare(ours, theirs, say));
     } finally {
       client.close();
       await instance.stop();
