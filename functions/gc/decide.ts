@@ -1,8 +1,10 @@
 /** The plan of one run: what to delete, whom to nudge, what to remember. Pure; read this first. */
 
+import type { ProxyRef } from '#shared/domain/proxy.ts';
+
 import { planNudges, type Nudge } from './nudges.ts';
 import { isOurs, judgeMachines, sightedMachines, type Judgement } from './orphans.ts';
-import { othersIn, type Observation, type ProxySummary } from './observation.ts';
+import { othersIn, strandedIn, type Observation, type ProxySummary } from './observation.ts';
 
 export const FREEZE_REASONS = ['ClusterChanged', 'MostOfFleet', 'TooMany'] as const;
 
@@ -23,6 +25,8 @@ export interface Plan {
   readonly nudges: readonly Nudge[];
   /** Proxies in our namespaces whose status names another installation. */
   readonly others: readonly ProxySummary[];
+  /** Living records in namespaces that we do not have any more. */
+  readonly stranded: readonly ProxyRef[];
   readonly sightings: { readonly add: readonly string[]; readonly remove: readonly string[] };
   /** Tombstones that have served their time, each of its write at `updatedAt` (the database's milliseconds). */
   readonly sweep: readonly { readonly uid: string; readonly updatedAt: number }[];
@@ -118,7 +122,9 @@ export const decide = (observation: Observation): Plan => {
   const machines = sightedMachines(judgements);
   const { nudges, sighted } = planNudges(observation);
   const others = othersIn(observation);
-  const leftAlone = new Set(others.map(({ ref }) => ref.uid));
+  const stranded = strandedIn(observation);
+  // Nobody here would deal with it.
+  const leftAlone = new Set([...others.map(({ ref }) => ref.uid), ...stranded.map(({ uid }) => uid)]);
   return {
     judgements,
     deletions,
@@ -126,6 +132,7 @@ export const decide = (observation: Observation): Plan => {
     doubts,
     nudges: nudges.filter(({ ref }) => !leftAlone.has(ref.uid)),
     others,
+    stranded,
     sightings: {
       add: [...machines.add, ...sighted.add],
       remove: staleSightings(observation, doubts, [...machines.keep, ...sighted.keep]),

@@ -50,6 +50,8 @@ export interface Limits {
 /** Read in this order: machines, records, Proxies. So what a later list lacks was not merely too young for it. */
 export interface Observation {
   readonly installation: string;
+  /** `['*']` or the namespaces whose Proxies are listed. */
+  readonly namespaces: readonly string[];
   readonly now: number;
   readonly limits: Limits;
   readonly listings: readonly ProviderListing[];
@@ -75,6 +77,14 @@ export const machineKey = ({ provider, machine }: Found): string =>
 /** Key of the sighting of a Proxy that nobody has dealt with; an edit or a deletion gives another key. */
 export const proxyKey = ({ ref, generation, deleting }: ProxySummary): string =>
   `proxy:${ref.uid}:${deleting ? 'deleting' : generation}`;
+
+/** Living records in namespaces that we do not have any more: whether their Proxies live, nobody here may ask. */
+export const strandedIn = ({ namespaces, records }: Observation): readonly ProxyRef[] =>
+  namespaces.includes('*')
+    ? []
+    : records.flatMap(({ record: { ref, gone } }) =>
+        gone || namespaces.includes(ref.namespace) ? [] : [ref],
+      );
 
 /** Proxies in our namespaces that another installation has, as their status says: everything about them is left alone. */
 export const othersIn = ({ installation, proxies }: Observation): readonly ProxySummary[] =>

@@ -103,6 +103,7 @@ export const observe = async (sources: Sources): Promise<Reading> => {
     fleet,
     observation: {
       installation,
+      namespaces: sources.namespaces,
       now,
       limits,
       listings,

@@ -1,5 +1,7 @@
 /** Plans and results in the words of a person who reads them. */
 
+import type { ProxyRef } from '#shared/domain/proxy.ts';
+
 import { digestOf } from './digest.ts';
 import type { Freeze, Plan } from './decide.ts';
 import type { NudgeReason } from './nudges.ts';
@@ -25,6 +27,14 @@ const otherReport = ({ ref, owner }: ProxySummary) => ({
     'take status.installation out, and it is ours',
 });
 
+/** Its machines are kept, since nobody may say that its Proxy is gone. */
+const strandedReport = (ref: ProxyRef) => ({
+  ...ref,
+  rule: 'NamespaceNotOurs',
+  explanation:
+    'kept with its machines: its namespace is not among PROXY_NAMESPACES; put it back until its Proxies are gone',
+});
+
 const tally = (names: readonly string[]): Readonly<Record<string, number>> =>
   Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]));
 
@@ -42,6 +52,7 @@ export const planReport = (installation: string, plan: Plan) => ({
     explanation: RULE_TEXT[judgement.rule],
   })),
   proxies: plan.others.map(otherReport),
+  records: plan.stranded.map(strandedReport),
   nudges: plan.nudges.map(({ ref, reason }) => ({ ...ref, reason })),
   sightings: { add: plan.sightings.add.length, remove: plan.sightings.remove.length },
   sweep: plan.sweep.map(({ uid }) => uid),
@@ -84,6 +95,7 @@ export const runReport = ({ installation, plan, deletions, nudged, swept, failur
         help: 'Nothing was deleted. Read the plan with ?dryRun=true; release exactly that plan with ?confirm=<digest>.',
       }
     : {}),
+  ...(plan.stranded.length > 0 ? { inForeignNamespaces: plan.stranded.length } : {}),
   swept: swept.length,
   doubts: plan.doubts,
   failures,

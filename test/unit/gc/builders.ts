@@ -125,6 +125,7 @@ export const listed = (
 /** Nothing to do: no machines, no Proxies, the known cluster. */
 export const anObservation = (change: Partial<Observation> = {}): Observation => ({
   installation: INSTALLATION,
+  namespaces: ['*'],
   now: NOW,
   limits: LIMITS,
   listings: [listed([])],
