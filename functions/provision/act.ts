@@ -3,7 +3,9 @@
 import type { Clock } from '#shared/app/clock.ts';
 import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 import type { Ids } from '#shared/app/ids.ts';
+import { CONDITION_REASONS } from '#shared/domain/conditions.ts';
 import type { MachineProvider, MachineSpec, OperationRef } from '#shared/domain/machine.ts';
+
 import { FINALIZER } from '#shared/domain/proxy.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { CredentialStore } from '#shared/firestore/credentials.ts';
@@ -13,7 +15,7 @@ import type { Publisher } from '#shared/pubsub/publisher.ts';
 
 import { noteRefusal, placeKey, type Memory } from './memory.ts';
 import type { Sight } from './observe.ts';
-import type { Plan, Refusal, Step } from './plan.ts';
+import type { Plan, Refusal, Status, Step } from './plan.ts';
 import { RESEND_MS } from './tidy.ts';
 
 export interface Effects {
@@ -196,6 +198,14 @@ const perform = async (pass: Pass, step: Step): Promise<void> => {
   }
 };
 
+/** Conditions of other controllers stay as they are. */
+const withForeign = (status: Status, proxy: ProxyObject): NonNullable<ProxyObject['status']> => {
+  const foreign = (proxy.status?.conditions ?? []).filter(({ type }) => !(type in CONDITION_REASONS));
+  return foreign.length === 0
+    ? status
+    : { ...status, conditions: [...(status.conditions ?? []), ...foreign] };
+};
+
 /**
  * Carries out `plan`, the status patch last, and tells what it left. Throws `Conflict` or `NotFound` when the world has moved on (observe and decide
  * again), `Transient` when something is away.
@@ -216,7 +226,10 @@ export const act = async (
   };
   const consumed = memory.refusals;
   for (const step of plan.steps) await perform(pass, step);
-  if (plan.status) pass.proxy = await effects.cluster.patchStatus(proxyOf(pass), plan.status);
+  if (plan.status) {
+    const proxy = proxyOf(pass);
+    pass.proxy = await effects.cluster.patchStatus(proxy, withForeign(plan.status, proxy));
+  }
   memory.refusals = memory.refusals.filter((refusal) => !consumed.includes(refusal));
   for (const event of plan.events) await effects.cluster.recordEvent(proxyOf(pass), event);
   return leftBy(pass);

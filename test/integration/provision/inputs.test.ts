@@ -151,10 +151,11 @@ describe('External', () => {
 });
 
 test('what cannot be decoded is logged and acknowledged (row 19)', async () => {
-  for (const body of ['', 'not json', '{}', '{"message":{"data":"bm8=","messageId":"1"}}']) {
+  const event = '{"specversion":"1.0","type":"google.cloud.pubsub.topic.v1.messagePublished","data":{}}';
+  for (const body of ['', 'not json', '{}', event, '{"message":{"data":"bm8=","messageId":"1"}}']) {
     expect(await provision.post(new TextEncoder().encode(body))).toMatchObject({ status: 204 });
   }
-  expect(provision.lines.filter((line) => line.includes('a message was dropped'))).toHaveLength(4);
+  expect(provision.lines.filter((line) => line.includes('a message was dropped'))).toHaveLength(5);
 });
 
 describe('without the right to read Secrets', () => {
