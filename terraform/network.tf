@@ -99,3 +99,53 @@ resource "google_compute_firewall" "deny_proxy" {
     metadata = "EXCLUDE_ALL_METADATA"
   }
 }
+
+# Crawlers send their proxies wherever they like; the inside of the network is not for them.
+locals {
+  private_ranges = {
+    ipv4 = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"]
+    ipv6 = ["fc00::/7"]
+  }
+  private_targets = { for family, ranges in {
+    ipv4 = [for range in var.private_targets : range if !strcontains(range, ":")]
+    ipv6 = [for range in var.private_targets : range if strcontains(range, ":")]
+  } : family => ranges if length(ranges) > 0 }
+}
+
+resource "google_compute_firewall" "allow_private_targets" {
+  for_each = local.private_targets
+
+  project            = var.project_id
+  network            = var.network.name
+  name               = "${local.prefix}proxy-targets-${each.key}"
+  description        = "What proxies may reach inside the network."
+  direction          = "EGRESS"
+  priority           = 920
+  destination_ranges = each.value
+  target_tags        = [local.proxy_tag]
+
+  allow {
+    protocol = "tcp"
+  }
+}
+
+resource "google_compute_firewall" "deny_private" {
+  for_each = local.private_ranges
+
+  project            = var.project_id
+  network            = var.network.name
+  name               = "${local.prefix}proxy-private-${each.key}"
+  description        = "Proxies reach nothing else inside the network."
+  direction          = "EGRESS"
+  priority           = 930
+  destination_ranges = each.value
+  target_tags        = [local.proxy_tag]
+
+  deny {
+    protocol = "all"
+  }
+
+  log_config {
+    metadata = "EXCLUDE_ALL_METADATA"
+  }
+}

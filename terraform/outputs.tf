@@ -20,7 +20,17 @@ output "cluster_users" {
 
 output "watcher_environment" {
   description = "Environment of the watcher's Deployment."
-  value       = merge(local.common, local.namespaces, local.changes, local.machines)
+  value       = local.watcher_environment
+}
+
+output "cluster_files" {
+  description = "Files, by name, of a kustomization for this installation: kubectl apply -k the folder that holds them."
+  value       = local.cluster_files
+}
+
+output "image_repository" {
+  description = "Where to push the watcher's image: this and a name behind a slash."
+  value       = "${var.region}-docker.pkg.dev/${var.project_id}/${google_artifact_registry_repository.images.repository_id}"
 }
 
 output "topics" {

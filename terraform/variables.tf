@@ -32,11 +32,13 @@ variable "proxy_namespaces" {
 }
 
 variable "cluster" {
-  description = "The GKE cluster that holds the Proxies: URL of its DNS endpoint, and the Kubernetes service account of the watcher."
+  description = "The GKE cluster that holds the Proxies: URL of its DNS endpoint, the watcher's image (by digest) and Kubernetes service account, and where the folder cluster is to be found from the files of the output cluster_files."
   type = object({
     endpoint                = string
+    watcher_image           = optional(string, "watcher")
     watcher_namespace       = optional(string, "egress-proxies")
     watcher_service_account = optional(string, "watcher")
+    kustomize_base          = optional(string, "../terraform/cluster")
   })
 
   validation {
@@ -121,6 +123,24 @@ variable "proxy_ports" {
   validation {
     condition     = length(var.proxy_ports) > 0 && alltrue([for port in var.proxy_ports : port >= 1 && port <= 65535])
     error_message = "Give at least one port between 1 and 65535."
+  }
+}
+
+variable "private_targets" {
+  description = "CIDR ranges inside the network that crawlers may reach through the proxies. All other private ranges are denied to them."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for range in var.private_targets : can(cidrhost(range, 0))])
+    error_message = "Each range must be in CIDR notation."
+  }
+  validation {
+    # The whole of a private range is what the denial is about.
+    condition = alltrue([
+      for range in var.private_targets : try(tonumber(split("/", range)[1]) >= (strcontains(range, ":") ? 48 : 16), false)
+    ])
+    error_message = "Name what crawlers need: no range may be shorter than /16 (IPv6: /48)."
   }
 }
 
@@ -242,6 +262,21 @@ variable "functions" {
 variable "dist_dir" {
   description = "The folder with the built zips, one per function."
   type        = string
+}
+
+variable "alerts" {
+  description = "Whether there are alert policies, the channels that they notify (by resource name), and a URL under which the folder runbooks is to be found; each alert contains its runbook in any case."
+  type = object({
+    enabled               = optional(bool, true)
+    notification_channels = optional(list(string), [])
+    runbooks_url          = optional(string, "")
+  })
+  default = {}
+
+  validation {
+    condition     = var.alerts.runbooks_url == "" || can(regex("^https://.*[^/]$", var.alerts.runbooks_url))
+    error_message = "The URL of the runbooks must be an https URL without a slash at its end."
+  }
 }
 
 variable "labels" {

@@ -79,6 +79,28 @@ run "plan" {
   }
 
   assert {
+    condition = alltrue([
+      for key, rule in google_compute_firewall.deny_private :
+      rule.direction == "EGRESS" && rule.target_tags == toset(["prod-proxy"]) && length(rule.deny) == 1
+      ]) && setunion([for key, rule in google_compute_firewall.deny_private : rule.destination_ranges]...) == toset([
+      "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
+    ])
+    error_message = "No private range is within reach of a proxy."
+  }
+
+  assert {
+    condition     = length(google_compute_firewall.allow_private_targets) == 0
+    error_message = "Nothing inside the network is a target unless it is named."
+  }
+
+  assert {
+    condition = max([for key, rule in google_compute_firewall.allow_proxy : rule.priority]...) < min([
+      for key, rule in google_compute_firewall.deny_proxy : rule.priority
+    ]...)
+    error_message = "Crawlers are let in before everybody else is kept out."
+  }
+
+  assert {
     condition     = !contains(google_project_iam_custom_role.machines["gc"].permissions, "compute.instances.create")
     error_message = "gc creates nothing."
   }
@@ -136,5 +158,97 @@ run "apply" {
       length(setintersection(rule.source_ranges, ["0.0.0.0/0", "::/0"])) == 0 && rule.target_tags == toset(["prod-proxy"])
     ])
     error_message = "Proxies are not open to everybody."
+  }
+}
+
+# Row 84: judged by its plan, which must be empty.
+run "again" {
+  command = plan
+
+  assert {
+    condition     = module.function["health"].uri != ""
+    error_message = "What was applied is known."
+  }
+}
+
+run "cluster_side_of_some_namespaces" {
+  command = apply
+
+  assert {
+    condition = toset([
+      for manifest in split("---\n", output.cluster_files["bindings.yaml"]) :
+      "${yamldecode(manifest).kind} ${yamldecode(manifest).roleRef.name} ${try(yamldecode(manifest).metadata.namespace, "")}"
+      ]) == toset([
+      "ClusterRoleBinding egress-proxies-cluster-identity ",
+      "RoleBinding egress-proxies-gc crawlers",
+      "RoleBinding egress-proxies-gc more-crawlers",
+      "RoleBinding egress-proxies-provision crawlers",
+      "RoleBinding egress-proxies-provision more-crawlers",
+      "RoleBinding egress-proxies-watcher crawlers",
+      "RoleBinding egress-proxies-watcher more-crawlers",
+    ])
+    error_message = "Each role is bound in each namespace of the installation, and in no other."
+  }
+
+  assert {
+    condition = alltrue([
+      for manifest in split("---\n", output.cluster_files["bindings.yaml"]) :
+      jsonencode(yamldecode(manifest).subjects) == (
+        endswith(yamldecode(manifest).roleRef.name, "-watcher")
+        ? jsonencode([{ kind = "ServiceAccount", name = "watcher", namespace = "egress-proxies" }])
+        : jsonencode([{ apiGroup = "rbac.authorization.k8s.io", kind = "User", name = "someone@my-project.iam.gserviceaccount.com" }])
+      )
+    ])
+    error_message = "Functions are bound by the email of their service account, the watcher by its Kubernetes one."
+  }
+
+  assert {
+    condition     = jsonencode(yamldecode(output.cluster_files["environment.yaml"]).data) == jsonencode(output.watcher_environment)
+    error_message = "The watcher gets its environment."
+  }
+}
+
+run "cluster_side_of_all_namespaces_with_pods" {
+  command = apply
+
+  variables {
+    proxy_namespaces  = ["*"]
+    providers_enabled = ["gcp", "kubernetes"]
+    cluster = {
+      endpoint          = "https://gke-abc.europe-west1.gke.goog"
+      watcher_namespace = "egress-two"
+      watcher_image     = "europe-west1-docker.pkg.dev/my-project/prod-functions/watcher@sha256:0a0b"
+    }
+  }
+
+  assert {
+    condition = toset([
+      for manifest in split("---\n", output.cluster_files["bindings.yaml"]) : yamldecode(manifest).metadata.name
+      ]) == toset([
+      "prod-egress-proxies-cluster-identity",
+      "prod-egress-proxies-gc", "prod-egress-proxies-gc-pods",
+      "prod-egress-proxies-provision", "prod-egress-proxies-provision-pods",
+      "prod-egress-proxies-watcher", "prod-egress-proxies-watcher-pods",
+    ])
+    error_message = "Everywhere, each role is bound once, under a name of this installation."
+  }
+
+  assert {
+    condition = jsonencode(yamldecode(output.cluster_files["kustomization.yaml"]).images) == jsonencode([{
+      name    = "watcher"
+      newName = "europe-west1-docker.pkg.dev/my-project/prod-functions/watcher"
+      digest  = "sha256:0a0b"
+    }])
+    error_message = "The image is named by its digest."
+  }
+
+  assert {
+    condition     = jsonencode(yamldecode(output.cluster_files["kustomization.yaml"]).components) == jsonencode(["../terraform/cluster/kubernetes-provider"])
+    error_message = "Pods as machines need the component."
+  }
+
+  assert {
+    condition     = length(yamldecode(output.cluster_files["kustomization.yaml"]).patches) == 5
+    error_message = "A watcher of another namespace is moved there."
   }
 }

@@ -214,3 +214,19 @@ run "a_port_that_is_none" {
   }
   expect_failures = [var.proxy_ports]
 }
+
+run "the_whole_network_as_target" {
+  command = plan
+  variables {
+    private_targets = ["10.0.0.0/8"]
+  }
+  expect_failures = [var.private_targets]
+}
+
+run "runbooks_in_the_clear" {
+  command = plan
+  variables {
+    alerts = { runbooks_url = "http://example.com/runbooks" }
+  }
+  expect_failures = [var.alerts]
+}

@@ -242,7 +242,7 @@ describe('the cluster', () => {
     return stdout.trim().split('\n');
   };
 
-  test('a DNS endpoint is called with a token that is asked for each time, and trusted authorities only', async () => {
+  test('rows 87 and 88: a DNS endpoint is called with a token that is asked for each time, and trusted authorities only', async () => {
     const { caFile, tokens } = inject('cluster');
     const id = `id ${await admin.clusterId()}`;
     const trusted = { NODE_EXTRA_CA_CERTS: caFile };

@@ -6,7 +6,11 @@ const values = z.record(z.string(), z.unknown());
 const resource = z.object({
   address: z.string(),
   type: z.string(),
-  change: z.object({ after: values.nullable(), after_unknown: values.catch({}) }),
+  change: z.object({
+    actions: z.array(z.string()),
+    after: values.nullable(),
+    after_unknown: values.catch({}),
+  }),
 });
 export type PlannedResource = z.infer<typeof resource>;
 

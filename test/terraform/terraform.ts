@@ -14,6 +14,8 @@ export interface Ran {
   /** Both outputs, as a person would see them. */
   readonly text: string;
   readonly stdout: string;
+  /** What went wrong beside that: the error output, and how it ended. */
+  readonly stderr: string;
 }
 
 const ENVIRONMENT = { TF_IN_AUTOMATION: 'true', TF_INPUT: '0', CHECKPOINT_DISABLE: 'true' };
@@ -28,7 +30,14 @@ export const terraform = (dir: string, args: readonly string[]): Promise<Ran | u
       { cwd: dir, env: { ...process.env, ...ENVIRONMENT }, maxBuffer: MAX_OUTPUT },
       (error, stdout, stderr) => {
         resolve(
-          error?.code === 'ENOENT' ? undefined : { ok: error === null, text: `${stdout}${stderr}`, stdout },
+          error?.code === 'ENOENT'
+            ? undefined
+            : {
+                ok: error === null,
+                text: `${stdout}${stderr}`,
+                stdout,
+                stderr: `${stderr}${error === null ? '' : `\nended with ${error.signal ?? error.code}`}`,
+              },
         );
       },
     );

@@ -7,7 +7,7 @@ import { planOf, type PlannedResource } from '#test/terraform/plan.ts';
 const resource = (type: string, after: Record<string, unknown>, unknown = {}): PlannedResource => ({
   address: `${type}.main`,
   type,
-  change: { after, after_unknown: unknown },
+  change: { actions: ['create'], after, after_unknown: unknown },
 });
 
 const aFunction = (name: string, known: Record<string, string>, unknown: Record<string, true> = {}) =>
@@ -64,7 +64,7 @@ describe('push subscriptions', () => {
     expect(subscriptionFindings(planned, SUBSCRIPTIONS, 'prod-')).toEqual([]);
   });
 
-  test('that are missing or otherwise are found', () => {
+  test('row 22: that are missing or otherwise, such as without retries, are found', () => {
     expect(subscriptionFindings(planned.slice(1), SUBSCRIPTIONS, 'prod-')).toHaveLength(1);
     const [first, ...rest] = SUBSCRIPTIONS;
     const other = first ? [{ ...first, ackDeadlineSeconds: 10 }, ...rest] : [];
