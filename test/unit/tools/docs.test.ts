@@ -60,8 +60,9 @@ variable "nested" {
   expect(() => parseBlocks('output "x" {\n  value = 1\n}\n')).toThrow('x has no description');
 });
 
+const total = (proxies: number) => linesOf(atRest(proxies)).reduce((sum, { cost }) => sum + cost, 0);
+
 test('costs grow with the fleet, and the machines are most of them', () => {
-  const total = (proxies: number) => linesOf(atRest(proxies)).reduce((sum, { cost }) => sum + cost, 0);
   const machines = linesOf(atRest(1000)).filter(({ what }) => what.startsWith('The proxies'));
   expect(total(100)).toBeLessThan(total(1000));
   expect(machines.reduce((sum, { cost }) => sum + cost, 0) / total(1000)).toBeGreaterThan(0.9);
