@@ -46,7 +46,7 @@ export interface Sent {
   readonly text: string;
 }
 
-export const send = (agent: Agent, url: string, method: string, body?: string): Promise<Sent> =>
+const sendOnce = (agent: Agent, url: string, method: string, body?: string): Promise<Sent | 'closed'> =>
   new Promise((resolve, reject) => {
     const headers = body === undefined ? {} : { 'content-type': 'application/json' };
     const call = request(url, { method, agent, headers }, (response) => {
@@ -57,9 +57,17 @@ export const send = (agent: Agent, url: string, method: string, body?: string): 
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
       );
     });
-    call.once('error', reject);
+    // A server closes connections that were idle for a while, perhaps just when one is used again.
+    call.once('error', (error) => (call.reusedSocket ? resolve('closed') : reject(error)));
     call.end(body);
   });
+
+export const send = async (agent: Agent, url: string, method: string, body?: string): Promise<Sent> => {
+  for (;;) {
+    const sent = await sendOnce(agent, url, method, body);
+    if (sent !== 'closed') return sent;
+  }
+};
 
 /** Over kept-alive connections. */
 export const overHttp = (url: string): Client & { close(): void } => {

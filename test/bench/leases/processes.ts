@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import { deploy, type Deployment } from '#test/stack/deployments.ts';
 import { buildAll } from '#test/tools/build.ts';
 
-import type { Figure } from '../figure.ts';
+import type { BenchContext, Figure } from '../figure.ts';
 import { acquireAndRelease, median, overHttp, rateOf, timed, type Client } from './calls.ts';
 import { INSTALLATION, type Fleet, type World } from './world.ts';
 
 const WINDOW_MS = 4_000;
+/** By then instances have found out which proxies others use: that takes acquires, not time. */
+const WARM = { acquires: 3_000, ms: 20_000 };
 
 /** One instance as it is deployed; its bundle has to be built. */
 export const startInstance = async (world: World, fleet: Fleet, name: string): Promise<Deployment> => {
@@ -49,6 +51,14 @@ interface Run {
   readonly retries: number;
 }
 
+const warmUp = async (work: (worker: number) => Promise<void>): Promise<void> => {
+  const until = performance.now() + WARM.ms;
+  let acquires = 0;
+  while (acquires < WARM.acquires && performance.now() < until) {
+    acquires += await rateOf(64, 1_000, work);
+  }
+};
+
 /** `back` says through which client a worker's lease is released. */
 const run = async (
   deployments: readonly Deployment[],
@@ -56,7 +66,7 @@ const run = async (
   back: (worker: number) => Client,
 ): Promise<Run> => {
   const work = (worker: number) => acquireAndRelease(clientAt(clients, worker), back(worker));
-  await rateOf(64, WINDOW_MS, work);
+  await warmUp(work);
   const before = await conflicts(deployments);
   const rate = await rateOf(64, WINDOW_MS, work);
   const retries = ((await conflicts(deployments)) - before) / ((rate * WINDOW_MS) / 1_000);
@@ -77,7 +87,11 @@ const p50 = async (fleet: Fleet, client: Client): Promise<number> => {
   return median(acquires) / median(updates);
 };
 
-const measure = async (fleet: Fleet, deployments: readonly Deployment[]): Promise<readonly Figure[]> => {
+const measure = async (
+  fleet: Fleet,
+  deployments: readonly Deployment[],
+  { say }: BenchContext,
+): Promise<readonly Figure[]> => {
   const clients = deployments.map(({ url }) => overHttp(url));
   const [one] = clients;
   if (!one) throw new Error('there are clients');
@@ -86,6 +100,8 @@ const measure = async (fleet: Fleet, deployments: readonly Deployment[]): Promis
     const latency = await p50(fleet, one);
     const together = await run(deployments, clients, (worker) => clientAt(clients, worker));
     const elsewhere = await run(deployments, clients, (worker) => clientAt(clients, worker + 1));
+    const rates = [alone, together, elsewhere].map(({ rate }) => rate.toFixed(0));
+    say(`  acquires per second: ${rates.join(', ')} (one instance; four; four, released elsewhere)`);
     return [
       {
         goal: 4,
@@ -121,7 +137,7 @@ const measure = async (fleet: Fleet, deployments: readonly Deployment[]): Promis
   }
 };
 
-export const processes = async (world: World): Promise<readonly Figure[]> => {
+export const processes = async (world: World, context: BenchContext): Promise<readonly Figure[]> => {
   await buildAll();
   const fleet = world.fleet();
   await fleet.addProxies(100, 5);
@@ -129,7 +145,7 @@ export const processes = async (world: World): Promise<readonly Figure[]> => {
   const deployments: Deployment[] = [];
   try {
     for (const name of ['a', 'b', 'c', 'd']) deployments.push(await startInstance(world, fleet, name));
-    return await measure(fleet, deployments);
+    return await measure(fleet, deployments, context);
   } finally {
     await Promise.allSettled(deployments.map((deployment) => deployment.stop()));
   }

@@ -44,6 +44,8 @@ interface Measured {
   readonly refusals: number;
   /** Leases of a slot that another client held. */
   readonly overAllocations: number;
+  /** Leases that could not be given back, since they were somebody else's or nobody's by then. */
+  readonly lost: number;
 }
 
 const measure = async ({ client, placeOf, slots }: Side): Promise<Measured> => {
@@ -53,20 +55,18 @@ const measure = async ({ client, placeOf, slots }: Side): Promise<Measured> => {
     held.set(place, count);
     return count;
   };
-  let [taken, refusals, overAllocations] = [0, 0, 0];
+  let [taken, refusals, overAllocations, lost] = [0, 0, 0, 0];
   const rate = await rateOf(CLIENTS, WINDOW_MS, async () => {
     const lease = await take(client);
     const place = placeOf(lease.leaseId);
     taken += 1;
     refusals += lease.refusals;
-    const isShared = add(place, 1) > slots;
+    if (add(place, 1) > slots) overAllocations += 1;
     await pause(USED_MS);
     add(place, -1);
-    // What two clients held, the second cannot give back any more.
-    const isLost = (await client.release(lease.leaseId)) !== 204;
-    if (isShared || isLost) overAllocations += 1;
+    if ((await client.release(lease.leaseId)) !== 204) lost += 1;
   });
-  return { rate, refusals: refusals / taken, overAllocations };
+  return { rate, refusals: refusals / taken, overAllocations, lost };
 };
 
 const compare = async (ours: Side, theirs: Side, say: (line: string) => void) => {
@@ -79,14 +79,16 @@ const compare = async (ours: Side, theirs: Side, say: (line: string) => void) =>
   for (const { ours: a, theirs: b } of rounds) {
     say(`  leases per second: discovery ${a.rate.toFixed(0)}, Boskos ${b.rate.toFixed(0)}`);
   }
-  const total = (side: 'ours' | 'theirs'): number =>
-    rounds.reduce((sum, round) => sum + round[side].overAllocations, 0);
+  const total = (side: 'ours' | 'theirs', key: 'overAllocations' | 'lost'): number =>
+    rounds.reduce((sum, round) => sum + round[side][key], 0);
   return {
     rate: median(rounds.map(({ ours: a, theirs: b }) => a.rate / b.rate)),
     ourRefusals: median(rounds.map(({ ours: { refusals } }) => refusals)),
     theirRefusals: median(rounds.map(({ theirs: { refusals } }) => refusals)),
-    ourOverAllocations: total('ours'),
-    theirOverAllocations: total('theirs'),
+    ourOverAllocations: total('ours', 'overAllocations'),
+    theirOverAllocations: total('theirs', 'overAllocations'),
+    ourLost: total('ours', 'lost'),
+    theirLost: total('theirs', 'lost'),
   };
 };
 
@@ -111,6 +113,8 @@ const figuresOf = (found: Awaited<ReturnType<typeof compare>>): readonly Figure[
   one('refusals per lease although slots are free, Boskos', found.theirRefusals, { atLeast: 0 }),
   one('slots that two clients held', found.ourOverAllocations, { atMost: 0 }),
   one('slots that two clients held, Boskos', found.theirOverAllocations, { atLeast: 0 }),
+  one('leases that could not be given back', found.ourLost, { atMost: 0 }),
+  one('leases that could not be given back, Boskos', found.theirLost, { atLeast: 0 }),
 ];
 
 export const sideBySide = async (world: World, { say }: BenchContext): Promise<readonly Figure[]> => {
