@@ -69,7 +69,8 @@ describe('the Compute Engine stand-in', () => {
 
   test('an instance goes through its states, with ids beyond 2^53 as strings', async () => {
     const name = freshName();
-    compute.standIn.control.addFault({ kind: 'slowOperation', ms: 600, namePrefix: name, count: 1 });
+    // Long enough for a slow machine to see it under way.
+    compute.standIn.control.addFault({ kind: 'slowOperation', ms: 3_000, namePrefix: name, count: 1 });
     const operation = await insert(instance(name));
     expect(operation).toMatchObject({
       status: 200,
