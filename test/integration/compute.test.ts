@@ -178,7 +178,7 @@ describe('Compute Engine', () => {
 
   test('W1: a slow deletion is one delete call, shown as stopping', async () => {
     const machine = await made();
-    control.addFault({ kind: 'slowOperation', method: 'instances.delete', ms: 400, count: 1 });
+    control.addFault({ kind: 'slowOperation', method: 'instances.delete', ms: 2_000, count: 1 });
     const operation = await provider.delete(machine);
     expect(await provider.get(machine.name, ZONE)).toMatchObject({ state: 'stopping' });
     if (!operation) throw new Error('nothing was deleted');
