@@ -37,6 +37,7 @@ locals {
     flips  = { collection = "rounds", field = "flips" }
     doubts = { collection = "rounds", field = "doubts" }
     view   = { collection = "views", field = "data" }
+    fleet  = { collection = "fleet", field = "data" }
   }
 
   indexes = {

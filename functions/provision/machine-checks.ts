@@ -206,7 +206,7 @@ export const lossesAreMany: Check<Wanted> = (scene) => {
     provisioned: {
       status: 'False',
       reason: insteadOf.reason,
-      message: `${insteadOf.message} It was the ${insteadOf.count}. in a row; the next machine is asked for at ${at}. ${lossRemedy(facts)}`,
+      message: `${insteadOf.message} It was number ${insteadOf.count} in a row; the next machine is asked for at ${at}. ${lossRemedy(facts)}`,
     },
     blocked: isReplacing(scene),
     wake: { at: insteadOf.notBefore, reason: insteadOf.reason },

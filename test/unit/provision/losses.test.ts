@@ -77,7 +77,7 @@ describe('a machine that is lost (row 45)', () => {
       reason: 'MachineGone',
     });
     expect(conditionOf(plan, 'Provisioned')?.message).toContain(
-      'It was lost. It was the 3. in a row; the next machine is asked for at 2026-11-30T12:01:00Z. Find out',
+      'It was lost. It was number 3 in a row; the next machine is asked for at 2026-11-30T12:01:00Z. Find out',
     );
     expect(writtenBy(plan)).toMatchObject({ wakeAt: NOW + 60_000, wakeReason: 'MachineGone' });
   });
