@@ -28,8 +28,9 @@ export const pin = async (pid: number | undefined, core: number): Promise<void> 
 export const start = (module: string, execArgv: readonly string[] = []): ChildProcess =>
   fork(join(import.meta.dirname, module), { execArgv: [...execArgv] });
 
-export const startServers = async (): Promise<Servers> => {
-  const authority = await makeAuthority('Benchmark');
+/** Servers that are to be believed together have one authority. */
+export const startServers = async (among?: Pick<Servers, 'authority'>): Promise<Servers> => {
+  const authority = among?.authority ?? (await makeAuthority('Benchmark'));
   const { certPem: cert, keyPem: key } = await authority.issue(['127.0.0.1']);
   const child = start('servers.ts');
   await pin(child.pid, 1);

@@ -121,7 +121,7 @@ export const measureRounds = async (servers: Servers, { say }: BenchContext): Pr
 const countRounds = async (servers: Servers, projectId: string): Promise<readonly Figure[]> => {
   const db = openFirestore({ projectId });
   const records = recordStore(db);
-  const dying = await startServers();
+  const dying = await startServers(servers);
   const all = Array.from({ length: COUNTED }, (_, index) =>
     healthyRecord(index, index < FLIPS ? dying.proxyPort : servers.proxyPort),
   );
@@ -137,7 +137,9 @@ const countRounds = async (servers: Servers, projectId: string): Promise<readonl
   };
   const stores = { records: counting, rounds: roundStore(db), views: viewWriter(db) };
   const fleet = makeFleet(stores, servers, SHARDS);
-  await fleet.round();
+  // The first one writes the views.
+  const first = reportSchema.parse((await fleet.round()).body);
+  if (first.changes > 0) throw new Error(`${first.changes} endpoints are not as they were made`);
   const spy = spyOn(db);
   documents = 0;
   const steady = reportSchema.parse((await fleet.round()).body);
@@ -149,6 +151,7 @@ const countRounds = async (servers: Servers, projectId: string): Promise<readonl
   spy.reset();
   const changing = reportSchema.parse((await fleet.round()).body);
   const changingWrites = spy.writes();
+  if (changing.changes !== FLIPS) throw new Error(`${changing.changes} flips instead of ${FLIPS}`);
   await closeFirestore(db);
   return [
     {
