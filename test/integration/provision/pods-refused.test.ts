@@ -27,6 +27,23 @@ const done = async (answer: ReturnType<typeof callApi>): Promise<void> => {
   if (status >= 300) throw new Error(`${status}: ${JSON.stringify(body)}`);
 };
 
+const TRIED = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'tried' },
+  spec: { containers: [{ name: 'a', image: 'a' }] },
+};
+
+/** It takes a moment until the API server knows a rule, and again until it knows it no more. */
+const untilPodsAre = (what: 'taken' | 'refused'): Promise<unknown> =>
+  vi.waitUntil(async () => {
+    const { status } = await callApi(api(), `${world.path('pods')}?dryRun=All`, {
+      method: 'POST',
+      body: TRIED,
+    });
+    return what === (status < 300 ? 'taken' : 'refused');
+  }, WITHIN);
+
 describe('a Pod that the cluster refuses', () => {
   test('for a quota of the namespace: said so, tried again by itself', async () => {
     const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'few' } };
@@ -47,6 +64,7 @@ describe('a Pod that the cluster refuses', () => {
       expect(await world.nudge(name)).toMatchObject({ status: 204 });
     } finally {
       await done(callApi(api(), world.path('resourcequotas/few'), { method: 'DELETE' }));
+      await untilPodsAre('taken');
     }
     const told = condition(await world.provision.get(name), 'Provisioned');
     expect(told).toMatchObject({ status: 'False', reason: 'QuotaExceeded' });
@@ -84,19 +102,8 @@ describe('a Pod that the cluster refuses', () => {
           },
         }),
       );
-      const dryRun = `${world.path('pods')}?dryRun=All`;
-      const pod = {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'tried' },
-        spec: { containers: [{ name: 'a', image: 'a' }] },
-      };
       try {
-        // It takes a moment until the API server knows the rule.
-        await vi.waitUntil(
-          async () => (await callApi(api(), dryRun, { method: 'POST', body: pod })).status >= 400,
-          WITHIN,
-        );
+        await untilPodsAre('refused');
         const name = await world.provision.apply(KUBERNETES);
         expect(await world.nudge(name)).toMatchObject({ status: 204 });
         const told = condition(await world.provision.get(name), 'Provisioned');
@@ -107,6 +114,7 @@ describe('a Pod that the cluster refuses', () => {
       } finally {
         await callApi(api(), `${policies}/${policy}`, { method: 'DELETE' });
         await callApi(api(), `${bindings}/${policy}`, { method: 'DELETE' });
+        await untilPodsAre('taken');
       }
     },
     120_000,
