@@ -41,7 +41,6 @@ locals {
   }
 
   indexes = {
-    due         = { collection = "proxies", fields = ["installation", "gone", "wakeAt"] }
     probed      = { collection = "proxies", fields = ["installation", "probed"] }
     changed     = { collection = "proxies", fields = ["installation", "changedAt"] }
     unpublished = { collection = "proxies", fields = ["installation", "gone", "probed"] }

@@ -49,7 +49,6 @@ const documentOf = (record: ProxyRecord): Record<string, unknown> => ({
   bucket: bucketOf(record.ref.uid),
   managed: record.provider !== 'External',
   ...queueFields(record),
-  wakeAt: record.wakeAt ?? null,
   hosts: [...new Set(placesOf(record).map(({ host }) => host))],
   changedAt: FieldValue.serverTimestamp(),
 });
@@ -95,13 +94,6 @@ const published = (proxies: Query, installation: string, buckets?: BucketRange):
 };
 
 const recordQueries = (proxies: CollectionReference) => ({
-  /** Records of this installation whose `wakeAt` has passed, tombstones left out. */
-  due: (installation: string, now: number): Promise<Selection> =>
-    select(
-      'query due records',
-      proxies.where('installation', '==', installation).where('gone', '==', false).where('wakeAt', '<=', now),
-    ),
-
   /** Every record of this installation that has a published endpoint, of some buckets or of all. */
   probed: (installation: string, buckets?: BucketRange): Promise<Selection> =>
     select('query published records', published(proxies, installation, buckets)),

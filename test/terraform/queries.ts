@@ -58,7 +58,6 @@ const askAll = async (db: Firestore): Promise<void> => {
   const records = recordStore(db);
   const leases = leaseStore(db, time, idempotencyStore(db));
   await Promise.allSettled([
-    records.due('i', 1),
     records.probed('i'),
     records.probed('i', { from: 0, to: 4 }),
     records.changedSince('i', 1),
