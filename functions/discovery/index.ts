@@ -1,8 +1,7 @@
 import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
-import { makeLog } from '#shared/app/log.ts';
-import { logMetrics } from '#shared/app/metrics.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
 import { identified, requestScope } from '#shared/app/request-id.ts';
 import { serve } from '#shared/app/serve.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
@@ -12,9 +11,17 @@ import { makeHandler } from './handler.ts';
 import { openStores, settingsOf } from './wiring.ts';
 
 const scope = requestScope();
-const log = makeLog((line) => process.stdout.write(line), {}, scope.fields);
-const tools = { clock, ids, log, metrics: logMetrics(log) };
 const settings = settingsOf(parseConfig(configSchema, process.env));
+const write = (line: string): boolean => process.stdout.write(line);
+const { log, metrics } = instrument({
+  ...settings,
+  name: 'discovery',
+  clock,
+  ids,
+  write,
+  scope: scope.fields,
+});
+const tools = { clock, ids, log, metrics };
 
 /** What waits is answered first: its own deadline has just ended, too. */
 const LAST_ANSWERS_MS = 1_000;

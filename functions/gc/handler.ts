@@ -4,6 +4,8 @@ import type { HttpHandler, HttpReply, HttpRequest } from '#shared/app/http.ts';
 import { problem } from '#shared/app/http.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
+import { parentOf } from '#shared/app/trace-context.ts';
+import { noTracing, type Tracing } from '#shared/app/tracing.ts';
 import type { Tombstone } from '#shared/firestore/sweep.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
@@ -32,6 +34,7 @@ export interface Dependencies extends Sources {
   readonly sweep: (tombstones: readonly Tombstone[]) => Promise<readonly string[]>;
   readonly ids: Ids;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
 }
 
 /** Runs one step; its failure is logged and named, and keeps no other step from being done. */
@@ -112,9 +115,10 @@ const keyOf = ({ ref }: Nudge, { clock }: Dependencies): string =>
 
 const nudgeAll = async (nudges: readonly Nudge[], failures: string[], deps: Dependencies) => {
   const sent = await inParallel(nudges, PUBLISH_WIDTH, (nudge) => {
-    const { ref, reason } = nudge;
+    const { ref, ...rest } = nudge;
+    const { reason } = rest;
     return attempt<NudgeReason | undefined>(`nudge of ${ref.uid}`, undefined, failures, deps, async () => {
-      await deps.publisher.change({ ...ref, reason }, keyOf(nudge, deps));
+      await deps.publisher.change({ ...ref, ...rest }, keyOf(nudge, deps));
       return reason;
     });
   });
@@ -181,12 +185,15 @@ const run = async (mode: Mode, deps: Dependencies): Promise<HttpReply> => {
   return reply(result, reading);
 };
 
-const route = async ({ method, path, query }: HttpRequest, deps: Dependencies): Promise<HttpReply> => {
+const route = async (request: HttpRequest, deps: Dependencies): Promise<HttpReply> => {
+  const { method, path, query } = request;
   if (path === '/health' && method === 'GET') return { status: 200, body: { status: 'ok' } };
   if (path !== '/') return problem(404, 'NotFound', 'There is only POST / and GET /health.');
   if (method !== 'POST') return problem(405, 'MethodNotAllowed', 'A run is a POST.', {}, { allow: 'POST' });
   const parsed = parseMode(query);
-  return 'refused' in parsed ? problem(400, 'InvalidRequest', parsed.refused) : run(parsed.mode, deps);
+  if ('refused' in parsed) return problem(400, 'InvalidRequest', parsed.refused);
+  const { tracing = noTracing } = deps;
+  return tracing.span('gc.run', { parent: parentOf(request) }, () => run(parsed.mode, deps));
 };
 
 /** POST / runs; `?dryRun=true` prints the plan and does nothing; `?confirm=<digest>` releases a frozen plan. */

@@ -1,8 +1,7 @@
 import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
-import { makeLog } from '#shared/app/log.ts';
-import { logMetrics } from '#shared/app/metrics.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
 import { serve } from '#shared/app/serve.ts';
 import { clusterOptions, openCluster } from '#shared/kubernetes/cluster.ts';
 import { buildProviders } from '#shared/providers/providers.ts';
@@ -12,20 +11,20 @@ import { configSchema } from './config.ts';
 import { makeHandler } from './handler.ts';
 import { openStores, settingsOf } from './wiring.ts';
 
-const log = makeLog((line) => process.stdout.write(line));
-const tools = { clock, ids, log, metrics: logMetrics(log) };
 const config = parseConfig(configSchema, process.env);
 const settings = settingsOf(config);
+const write = (line: string): boolean => process.stdout.write(line);
+const tools = { clock, ids, ...instrument({ ...settings, name: 'gc', clock, ids, write }) };
 
 const options = clusterOptions(config);
 const cluster = openCluster(options, { ...tools, component: 'egress-proxies-gc' });
 const providers = Object.values(
   buildProviders(config.PROVIDERS, { ...settings, ...tools, clusterOptions: options }),
 );
-const publisher = openPublisher(settings);
+const publisher = openPublisher({ ...settings, traceparent: tools.tracing.traceparent });
 const stores = openStores(settings);
 
-serve('gc', makeHandler({ ...settings, ...tools, ...stores, providers, publisher, cluster }), log);
+serve('gc', makeHandler({ ...settings, ...tools, ...stores, providers, publisher, cluster }), tools.log);
 
 process.once('SIGTERM', () => {
   void Promise.allSettled([cluster, ...providers, publisher, stores].map((client) => client.close()));

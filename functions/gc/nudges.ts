@@ -29,6 +29,8 @@ export type NudgeReason = (typeof NUDGE_REASONS)[number];
 export interface Nudge {
   readonly ref: ProxyRef;
   readonly reason: NudgeReason;
+  /** Of the change that its record is under way with. */
+  readonly traceparent?: string;
 }
 
 /** A machine that was published this shortly before the list began may be missing from it. Milliseconds. */
@@ -143,6 +145,12 @@ const distinct = (nudges: readonly Nudge[], max: number): readonly Nudge[] => {
   return [...first.values()].slice(0, max);
 };
 
+/** Whatever a record is under way with goes on in its own trace. */
+const traced = (nudge: Nudge, records: ReadonlyMap<string, ObservedRecord>): Nudge => {
+  const traceparent = records.get(nudge.ref.uid)?.record.traceparent;
+  return traceparent === undefined ? nudge : { ...nudge, traceparent };
+};
+
 /** Nudges, and the keys of Proxies that nobody has dealt with: only a second sighting is worth a nudge. */
 export const planNudges = (
   observation: Observation,
@@ -169,7 +177,7 @@ export const planNudges = (
         ...ripe.map(({ proxy, reason }) => ({ ref: proxy.ref, reason })),
       ],
       limits.maxNudges,
-    ),
+    ).map((nudge) => traced(nudge, byUid)),
     sighted: { add: keys.filter((key) => !sightings.has(key)), keep: keys },
   };
 };

@@ -2,7 +2,7 @@
 
 import { errorChain } from '#shared/app/errors.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
-import type { Publication } from '#shared/domain/record.ts';
+import type { ProxyRecord, Publication } from '#shared/domain/record.ts';
 import type { Verdict } from '#shared/domain/verdict.ts';
 
 import type { Parts } from './parts.ts';
@@ -27,13 +27,24 @@ export const reportChange = (
   if (before.state !== after.state) metrics.count(METRICS.verdicts, { to: after.state, outcome });
 };
 
-/** Nudges `provision` for each of these. Resolves with those whose nudge could not be published. */
+/** The record of a Proxy, where the caller knows it and does not work in its trace already. */
+export type Recorded = (uid: string) => Pick<ProxyRecord, 'traceparent'> | undefined;
+
+/**
+ * Nudges `provision` for each of these, in the trace of the change that its record is under way with, if there is one.
+ * Resolves with those whose nudge could not be published.
+ */
 export const nudgeAll = async (
   { publisher, log }: Pick<Parts, 'publisher' | 'log'>,
   refs: readonly ProxyRef[],
+  recorded: Recorded = () => undefined,
 ): Promise<readonly ProxyRef[]> => {
   const results = await Promise.allSettled(
-    refs.map(({ namespace, name, uid }) => publisher.change({ namespace, name, uid, reason: 'verdict' })),
+    refs.map(({ namespace, name, uid }) => {
+      const { traceparent } = recorded(uid) ?? {};
+      const nudge = { namespace, name, uid, reason: 'verdict' };
+      return publisher.change(traceparent === undefined ? nudge : { ...nudge, traceparent });
+    }),
   );
   const failures = results.filter((result) => result.status === 'rejected');
   if (failures.length > 0)

@@ -1,7 +1,9 @@
 /** `POST /` is a scheduled round, `POST /probes` a message of `proxy-probes`, `GET /health` a sign of life. */
 
 import { problem, type HttpHandler, type HttpReply, type HttpRequest } from '#shared/app/http.ts';
-import { decodePush, parseProbe } from '#shared/app/push.ts';
+import { agesOf, decodePush, parseProbe } from '#shared/app/push.ts';
+import { parentOf } from '#shared/app/trace-context.ts';
+import { noTracing } from '#shared/app/tracing.ts';
 
 import { makePublishedProbes, makeReportProbes } from './early.ts';
 import { makePools, type Parts, type Running } from './parts.ts';
@@ -13,14 +15,18 @@ type Route = (request: HttpRequest) => Promise<HttpReply>;
 
 const makeRounds = (running: Running): Route => {
   const memory: RunMemory = { holder: running.ids.token(), published: new Map() };
+  const { log, tracing = noTracing } = running;
   let busy = false;
-  return async () => {
+  const round = async (): Promise<HttpReply> => {
+    const report = await runRound(memory, running);
+    log.info('health round', { report });
+    return { status: 200, body: report };
+  };
+  return async (request) => {
     if (busy) return { status: 200, body: { kind: 'skipped', why: 'a round is under way' } };
     busy = true;
     try {
-      const report = await runRound(memory, running);
-      running.log.info('health round', { report });
-      return { status: 200, body: report };
+      return await tracing.span('health.round', { parent: parentOf(request) }, round);
     } finally {
       busy = false;
     }
@@ -28,7 +34,7 @@ const makeRounds = (running: Running): Route => {
 };
 
 const makeProbeMessages = (running: Running): Route => {
-  const { log, metrics } = running;
+  const { log, metrics, clock, tracing = noTracing } = running;
   const published = makePublishedProbes(running);
   const reported = makeReportProbes(running);
   const drop = (why: string): HttpReply => {
@@ -41,8 +47,12 @@ const makeProbeMessages = (running: Running): Route => {
     if (push.kind === 'undecodable') return drop(push.why);
     const message = parseProbe(push.data);
     if (!message) return drop('the data is no probe message');
-    if (message.reason === 'published') await published(message.uid);
-    else await reported(message.uid, (push.deliveryAttempt ?? 1) > 1);
+    metrics.record(METRICS.messageAge, {}, agesOf(push, clock));
+    const { uid, reason } = message;
+    const attributes = { uid, reason, messageId: push.messageId };
+    await tracing.span('health.probes', { parent: push.traceparent, attributes }, () =>
+      reason === 'published' ? published(uid) : reported(uid, (push.deliveryAttempt ?? 1) > 1),
+    );
     return { status: 204 };
   };
 };

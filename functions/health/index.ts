@@ -1,8 +1,7 @@
 import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
-import { makeLog } from '#shared/app/log.ts';
-import { logMetrics } from '#shared/app/metrics.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
 import { serve } from '#shared/app/serve.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
@@ -15,12 +14,14 @@ import { loadTrust } from './trust.ts';
 import { openStores } from './wiring.ts';
 
 const config = parseConfig(configSchema, process.env);
-const log = makeLog((line) => process.stdout.write(line), { function: 'health' });
-const tools = { clock, ids, log, metrics: logMetrics(log) };
+const projectId = config.GOOGLE_CLOUD_PROJECT;
+const write = (line: string): boolean => process.stdout.write(line);
+const tools = { clock, ids, ...instrument({ name: 'health', projectId, clock, ids, write }) };
 const prober = makeProber(loadTrust(config.PROBE_CA_FILE), ids, makeIdTokens(fetchGoogleIdToken, clock));
 const publisher = openPublisher({
-  projectId: config.GOOGLE_CLOUD_PROJECT,
+  projectId,
   changesTopic: config.PROXY_CHANGES_TOPIC,
+  traceparent: tools.tracing.traceparent,
 });
 const { stores, close } = openStores(config, () => {
   raise(tools, 'FirestoreStuck', 'calls of Firestore hang: ending, so that another instance takes over');
@@ -28,7 +29,7 @@ const { stores, close } = openStores(config, () => {
 });
 const handler = makeHandler({ ...tools, ...settingsOf(config), ...stores, prober, publisher });
 
-serve('health', handler, log);
+serve('health', handler, tools.log);
 
 process.once('SIGTERM', () => {
   void Promise.allSettled([close(), publisher.close()]);

@@ -4,6 +4,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
+import type { Tracing } from '#shared/app/tracing.ts';
 import type { CredentialStore } from '#shared/firestore/credentials.ts';
 import type { RecordStore } from '#shared/firestore/records.ts';
 import type { RoundStore } from '#shared/firestore/rounds.ts';
@@ -33,6 +34,7 @@ export interface Parts {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
 }
 
 export interface Pools {

@@ -56,7 +56,7 @@ const allOutcomes = (reports: readonly ShardReport[]): Record<string, number> =>
 const quantile = (sorted: readonly number[], q: number): number =>
   Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0) * 10) / 10;
 
-/** The report of a run of at least one shard; `times` are those of its successful probes. */
+/** The report of a run of at least one shard; `times` are those of its successful probes, in milliseconds. */
 export const merged = (
   reports: readonly ShardReport[],
   shards: ShardCounts,

@@ -202,7 +202,7 @@ export const runClaimed = async (
   // Before the verdicts: a crash after this line costs a needless nudge, never a missing one.
   if (!sameState(claim.state, next)) await claim.save(next);
   const failed = await commitAll(running, { changes, stored, now, until: run.writingUntil });
-  if (flips.length > 0 && (await nudgeAll(running, flips)).length === 0)
+  if (flips.length > 0 && (await nudgeAll(running, flips, (uid) => stored.get(uid)?.record)).length === 0)
     run.published.set(shard.name, next.flipsId);
 
   return {

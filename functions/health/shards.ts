@@ -8,7 +8,7 @@ import type { Running } from './parts.ts';
 import type { Target } from './probe/target.ts';
 import { countRound, merged, type RoundReport, type ShardReport } from './report.ts';
 import { claimShard, runClaimed, type Run, type Shard } from './round.ts';
-import { raise } from './signals.ts';
+import { METRICS, raise } from './signals.ts';
 
 /** Milliseconds from the start of a run: no probe ends later, no write begins later, and then it is answered. */
 export const RUN_LIMITS = { probing: 46_000, writing: 51_000, answer: 55_000 } as const;
@@ -72,7 +72,9 @@ const runAll = async (memory: RunMemory, running: Running): Promise<RoundReport>
   if (reports.length === shards.length) running.probing.retain(run.endpoints);
   const held = results.length - reports.length - errors.length;
   const counts = { done: reports.length, held, failed: errors.length };
-  return merged(reports, counts, running.probing.takeTimes());
+  const times = running.probing.takeTimes();
+  running.metrics.record(METRICS.probeTimes, {}, times);
+  return merged(reports, counts, times);
 };
 
 /**

@@ -34,6 +34,10 @@ export const METRICS = {
   unwritten: 'health_verdicts_unwritten',
   unreadable: 'health_unreadable_records',
   undecodable: 'undecodable_messages',
+  /** From publish to the start of handling. */
+  messageAge: 'health_message_age_ms',
+  /** Of successful probes. */
+  probeTimes: 'health_probe_ms',
 } as const;
 
 /** One warning and one count; an alert that nobody handles repeats with its cause. */

@@ -3,6 +3,8 @@
 import type { Clock } from '#shared/app/clock.ts';
 import { SystemError, type ErrorCode } from '#shared/app/errors.ts';
 import type { Ids } from '#shared/app/ids.ts';
+import type { Log } from '#shared/app/log.ts';
+import type { Tracing } from '#shared/app/tracing.ts';
 import { CONDITION_REASONS } from '#shared/domain/conditions.ts';
 import type { MachineProvider, MachineSpec, OperationRef } from '#shared/domain/machine.ts';
 
@@ -25,6 +27,8 @@ export interface Effects {
   readonly publisher: Pick<Publisher, 'probe'>;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly log: Log;
+  readonly tracing?: Tracing;
 }
 
 /** What changes while the steps of one plan are carried out. */
@@ -60,8 +64,18 @@ const providerOf = ({ sight }: Pass): MachineProvider => {
   return sight.provider;
 };
 
-const saveRecord = async (pass: Pass, record: ProxyRecord): Promise<void> => {
-  const { records } = pass.effects;
+/** Who goes on with an unfinished change later goes on in its trace; a finished one has none. */
+const traced = (
+  { traceparent: before, ...record }: ProxyRecord,
+  tracing: Tracing | undefined,
+): ProxyRecord => {
+  const traceparent = record.wakeAt === undefined ? undefined : (tracing?.traceparent() ?? before);
+  return traceparent === undefined ? record : { ...record, traceparent };
+};
+
+const saveRecord = async (pass: Pass, decided: ProxyRecord): Promise<void> => {
+  const { records, tracing } = pass.effects;
+  const record = traced(decided, tracing);
   pass.version = pass.version ? await records.write(record, pass.version) : await records.create(record);
   const known = new Set(
     (pass.record?.machines ?? []).flatMap(({ name, zones }) => zones.map((zone) => placeKey(zone, name))),
@@ -231,6 +245,9 @@ export const act = async (
     pass.proxy = await effects.cluster.patchStatus(proxy, withForeign(plan.status, proxy));
   }
   memory.refusals = memory.refusals.filter((refusal) => !consumed.includes(refusal));
-  for (const event of plan.events) await effects.cluster.recordEvent(proxyOf(pass), event);
+  for (const event of plan.events) {
+    effects.log.info(`${event.reason}: ${event.message}`);
+    await effects.cluster.recordEvent(proxyOf(pass), event);
+  }
   return leftBy(pass);
 };

@@ -3,7 +3,8 @@
 import { hasCode } from '#shared/app/errors.ts';
 import { problem, type HttpHandler, type HttpReply } from '#shared/app/http.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
-import { decodePush, parseChange } from '#shared/app/push.ts';
+import { agesOf, decodePush, parseChange, type PushedMessage } from '#shared/app/push.ts';
+import { noTracing } from '#shared/app/tracing.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 
@@ -21,13 +22,13 @@ const ACKNOWLEDGED: HttpReply = { status: 204 };
 const away = (): HttpReply =>
   problem(503, 'Unavailable', 'A service that this one needs did not answer.', {}, { 'retry-after': '5' });
 
-type Decoded = { readonly change: ChangeMessage } | { readonly why: string };
+type Decoded = { readonly push: PushedMessage; readonly change: ChangeMessage } | { readonly why: string };
 
 const decode = (body: Uint8Array): Decoded => {
   const push = decodePush(body);
   if (push.kind === 'undecodable') return { why: push.why };
   const change = parseChange(push.data);
-  return change ? { change } : { why: 'the message is not a change of a Proxy' };
+  return change ? { push, change } : { why: 'the message is not a change of a Proxy' };
 };
 
 /** Only what a retry mends is refused: a refused message holds back every later one of its Proxy. */
@@ -46,19 +47,12 @@ const settle = async ({ log, metrics }: HandlerParts, work: () => Promise<RunRes
 
 /** POST / takes a push; GET /health answers 200. */
 export const makeHandler = (parts: HandlerParts): HttpHandler => {
-  const { log, metrics, namespaces } = parts;
+  const { log, metrics, namespaces, tracing = noTracing } = parts;
   const lanes = makeLanes<RunResult>();
   const isOurs = ({ namespace }: ProxyRef): boolean =>
     namespaces.includes('*') || namespaces.includes(namespace);
 
-  const onPush = async (body: Uint8Array): Promise<HttpReply> => {
-    const decoded = decode(body);
-    if ('why' in decoded) {
-      log.warning('a message was dropped', { why: decoded.why });
-      metrics.count('provision_messages_dropped');
-      return ACKNOWLEDGED;
-    }
-    const { namespace, name, uid } = decoded.change;
+  const onChange = async ({ namespace, name, uid }: ChangeMessage): Promise<HttpReply> => {
     const ref = { namespace, name, uid };
     if (!isOurs(ref)) {
       log.warning('a message was dropped', {
@@ -68,6 +62,19 @@ export const makeHandler = (parts: HandlerParts): HttpHandler => {
       return ACKNOWLEDGED;
     }
     return settle(parts, () => lanes.enter(uid, () => run(parts, ref)));
+  };
+
+  const onPush = async (body: Uint8Array): Promise<HttpReply> => {
+    const decoded = decode(body);
+    if ('why' in decoded) {
+      log.warning('a message was dropped', { why: decoded.why });
+      metrics.count('provision_messages_dropped');
+      return ACKNOWLEDGED;
+    }
+    const { push, change } = decoded;
+    metrics.record('provision_message_age_ms', {}, agesOf(push, parts.clock));
+    const attributes = { ...change, messageId: push.messageId };
+    return tracing.span('provision.change', { parent: push.traceparent, attributes }, () => onChange(change));
   };
 
   return async ({ method, path, body }) => {

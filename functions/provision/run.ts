@@ -1,7 +1,7 @@
 /** One call: passes (observe, decide, act) until the plan ends, with waits in between, within a budget of time. */
 
 import { hasCode } from '#shared/app/errors.ts';
-import type { Log } from '#shared/app/log.ts';
+import { noTracing } from '#shared/app/tracing.ts';
 import { pause } from '#shared/app/wait.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
@@ -12,7 +12,6 @@ import { onePass, type PassParts } from './pass.ts';
 import type { Next, PendingOperation } from './plan.ts';
 
 export interface Parts extends PassParts {
-  readonly log: Log;
   readonly limits?: Partial<Limits>;
 }
 
@@ -39,7 +38,7 @@ interface Passed {
   readonly provider?: MachineProvider;
 }
 
-const passOnce = async (
+const tracedPass = async (
   parts: Parts,
   ref: ProxyRef,
   memory: Memory,
@@ -61,6 +60,9 @@ const passOnce = async (
     ...(sight.provider ? { provider: sight.provider } : {}),
   };
 };
+
+const passOnce = (parts: Parts, ref: ProxyRef, memory: Memory, before: Passed | undefined): Promise<Passed> =>
+  (parts.tracing ?? noTracing).span('provision.pass', {}, () => tracedPass(parts, ref, memory, before));
 
 const waitForOperation = async (
   { log }: Parts,

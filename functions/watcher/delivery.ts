@@ -4,6 +4,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
+import { noTracing, type Tracing } from '#shared/app/tracing.ts';
 import { backoff } from '#shared/app/wait.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
@@ -16,6 +17,19 @@ export interface DeliveryPorts {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
+}
+
+export interface Nudge {
+  readonly ref: ProxyRef;
+  readonly reason: string;
+  /** `traceparent` of an earlier nudge for the same; absent = this is news, and a trace begins. */
+  readonly parent?: string | undefined;
+}
+
+export interface Delivered {
+  readonly stored: boolean;
+  readonly traceparent: string | undefined;
 }
 
 const RETRY_MIN_MS = 500;
@@ -25,6 +39,7 @@ const RETRY_CAP_MS = 30_000;
 export type Delivery = ReturnType<typeof makeDelivery>;
 
 export const makeDelivery = (ports: DeliveryPorts) => {
+  const { tracing = noTracing } = ports;
   const failing = new Map<string, { readonly count: number; readonly retryAt: number }>();
 
   const failed = (ref: ProxyRef, error: unknown): void => {
@@ -36,20 +51,26 @@ export const makeDelivery = (ports: DeliveryPorts) => {
     ports.onFailure(ref, count);
   };
 
+  const publish = async (ref: ProxyRef, reason: string): Promise<boolean> => {
+    try {
+      await ports.publish({ ...ref, reason });
+    } catch (error) {
+      failed(ref, error);
+      return false;
+    }
+    failing.delete(ref.uid);
+    ports.metrics.count('watcher_nudges', { reason });
+    ports.log.info('nudged', { ...ref, reason });
+    return true;
+  };
+
   return {
-    /** True when the message is stored. Never throws. */
-    async deliver(ref: ProxyRef, reason: string): Promise<boolean> {
-      try {
-        await ports.publish({ ...ref, reason });
-      } catch (error) {
-        failed(ref, error);
-        return false;
-      }
-      failing.delete(ref.uid);
-      ports.metrics.count('watcher_nudges', { reason });
-      ports.log.info('nudged', { ...ref, reason });
-      return true;
-    },
+    /** Never throws. `traceparent`: of the span in which it was published. */
+    deliver: ({ ref, reason, parent }: Nudge): Promise<Delivered> =>
+      tracing.span('watcher.nudge', { parent, attributes: { ...ref, reason } }, async () => ({
+        stored: await publish(ref, reason),
+        traceparent: tracing.traceparent(),
+      })),
     /** Not before this (ms); undefined when the last publish succeeded. */
     retryAt: (uid: string): number | undefined => failing.get(uid)?.retryAt,
     forget: (uid: string): void => {

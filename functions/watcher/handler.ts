@@ -4,6 +4,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
+import type { Tracing } from '#shared/app/tracing.ts';
 import { pause } from '#shared/app/wait.ts';
 import type { Cluster, ProxyObject, WatchOptions } from '#shared/kubernetes/cluster.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
@@ -33,6 +34,7 @@ export interface WatcherPorts {
   readonly ids: Ids;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing;
   /** Default: `WATCH_TIMES`, with longer waits after failures where there are many namespaces. */
   readonly times?: WatchTimes;
   /** How often each Secret is read, in milliseconds; default 30,000. */

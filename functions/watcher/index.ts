@@ -1,8 +1,7 @@
-import { systemClock } from '#shared/app/clock.ts';
+import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
-import { systemIds } from '#shared/app/ids.ts';
-import { makeLog } from '#shared/app/log.ts';
-import { logMetrics } from '#shared/app/metrics.ts';
+import { systemIds as ids } from '#shared/app/ids.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
 import { openCluster } from '#shared/kubernetes/cluster.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
@@ -11,16 +10,18 @@ import { makeWatcher } from './handler.ts';
 import { closeServer, serve } from './server.ts';
 
 const config = parseConfig(schema, process.env);
-const log = makeLog((line) => process.stdout.write(line), { function: 'watcher' });
-const tools = { clock: systemClock, ids: systemIds, log, metrics: logMetrics(log) };
+const projectId = config.GOOGLE_CLOUD_PROJECT;
+const write = (line: string): boolean => process.stdout.write(line);
+const tools = { clock, ids, ...instrument({ name: 'watcher', projectId, clock, ids, write }) };
 
 const cluster = openCluster(config.KUBECONFIG ? { kubeconfig: config.KUBECONFIG } : { inCluster: true }, {
   ...tools,
   component: 'egress-proxies-watcher',
 });
 const publisher = openPublisher({
-  projectId: config.GOOGLE_CLOUD_PROJECT,
+  projectId,
   changesTopic: config.PROXY_CHANGES_TOPIC,
+  traceparent: tools.tracing.traceparent,
 });
 const { INSTALLATION_ID: installation, PROXY_NAMESPACES: namespaces } = config;
 const pods = config.PROVIDERS.includes('kubernetes');
@@ -30,7 +31,7 @@ const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
 
 const main = async (): Promise<void> => {
-  const server = await serve(watcher.http, config.PORT, log);
+  const server = await serve(watcher.http, config.PORT, tools.log);
   await watcher.run(stop.signal);
   await publisher.close();
   await Promise.all([closeServer(server), cluster.close()]);

@@ -10,6 +10,8 @@ export interface Entry {
   machine?: string;
   /** When (ms) each gap was last forwarded. */
   readonly forwarded: Map<string, number>;
+  /** `traceparent` of the newest nudge. */
+  traceparent?: string | undefined;
 }
 
 export type Known = ReturnType<typeof makeKnown>;

@@ -72,6 +72,19 @@ export const makeNudger = (ports: NudgerPorts) => {
     if (gone) known.forget(uid);
   };
 
+  const nudge = async (
+    entry: Entry,
+    { open, reason }: Extract<Decision, { kind: 'nudge' }>,
+  ): Promise<void> => {
+    // The same once more goes on in the trace that it began.
+    const again = open.every((key) => entry.forwarded.has(key));
+    const parent = again ? entry.traceparent : undefined;
+    const { stored, traceparent } = await delivery.deliver({ ref: entry.view.ref, reason, parent });
+    if (!stored) return;
+    entry.traceparent = traceparent;
+    for (const key of open) entry.forwarded.set(key, clock.now());
+  };
+
   const act = async (uid: string, entry: Entry, decision: Decision): Promise<void> => {
     if (decision.kind === 'settled') return settle(uid, entry);
     const at = decision.kind === 'wait' ? decision.until : (delivery.retryAt(uid) ?? 0);
@@ -79,9 +92,7 @@ export const makeNudger = (ports: NudgerPorts) => {
       due.set(uid, at);
       return undefined;
     }
-    if (decision.kind === 'nudge' && (await delivery.deliver(entry.view.ref, decision.reason))) {
-      for (const key of decision.open) entry.forwarded.set(key, clock.now());
-    }
+    if (decision.kind === 'nudge') await nudge(entry, decision);
     return look(uid);
   };
 

@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { replyToError, type HttpHandler, type HttpReply } from './http.ts';
 import type { Ids } from './ids.ts';
 import type { Fields, Log } from './log.ts';
+import { contextOfRequest, logFieldsOf } from './trace-context.ts';
 
 export const REQUEST_ID = 'x-request-id';
 
@@ -12,19 +13,11 @@ type Headers = Readonly<Record<string, string | undefined>>;
 
 /** What identifiers look like, and nothing that could break a header, a log line or a page. */
 const SANE = /^[\w.:/+=@-]{1,128}$/;
-/** W3C Trace Context: version, trace id, parent id, flags. */
-const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
-const CLOUD_TRACE = /^([0-9a-f]{32})(?:[/;]|$)/i;
-
-/** The trace that the platform has put the request in; `undefined` when it did not. */
-const traceOf = (headers: Headers): string | undefined =>
-  TRACE_PARENT.exec(headers['traceparent'] ?? '')?.[1] ??
-  CLOUD_TRACE.exec(headers['x-cloud-trace-context'] ?? '')?.[1];
 
 /** The caller's own when it is sane, else the id of its trace, else a new one. */
 export const requestIdOf = (headers: Headers, ids: Pick<Ids, 'uuid'>): string => {
   const given = headers[REQUEST_ID] ?? '';
-  return SANE.test(given) ? given : (traceOf(headers) ?? ids.uuid());
+  return SANE.test(given) ? given : (contextOfRequest(headers)?.traceId ?? ids.uuid());
 };
 
 const isProblem = ({ headers }: HttpReply): boolean =>
@@ -63,11 +56,8 @@ export const identified =
   (handler: HttpHandler, { ids, log, scope, projectId }: IdentifiedOptions): HttpHandler =>
   (request) => {
     const requestId = requestIdOf(request.headers, ids);
-    const trace = traceOf(request.headers);
-    const fields = {
-      requestId,
-      ...(trace ? { 'logging.googleapis.com/trace': `projects/${projectId}/traces/${trace}` } : {}),
-    };
+    const context = contextOfRequest(request.headers);
+    const fields = { requestId, ...(context ? logFieldsOf(projectId, context) : {}) };
     return scope.run(fields, async () => {
       try {
         return withRequestId(await handler(request), requestId);

@@ -2,13 +2,21 @@
 
 import type { ProxyRef } from './proxy.ts';
 
+/** Where a message says which span it was published in (W3C Trace Context); Pub/Sub's own clients name it so. */
+export const TRACEPARENT_ATTRIBUTE = 'googclient_traceparent';
+
+interface Traced {
+  /** Of the change that this goes on with; default: of the span that it is published in. Travels as an attribute. */
+  readonly traceparent?: string;
+}
+
 /** Topic `proxy-changes`, ordered by `uid`: look at this Proxy. `reason` is for people. */
-export interface ChangeMessage extends ProxyRef {
+export interface ChangeMessage extends ProxyRef, Traced {
   readonly reason: string;
 }
 
 /** Topic `proxy-probes`: probe this proxy's endpoints now. */
-export interface ProbeMessage {
+export interface ProbeMessage extends Traced {
   readonly uid: string;
   readonly reason: 'published' | 'report';
 }

@@ -109,6 +109,8 @@ export interface ProxyRecord {
   readonly wakeAt?: number;
   /** Why the record waits, for people. */
   readonly wakeReason?: string;
+  /** `traceparent` of the change that the Proxy is converging on, so that whoever goes on with it later goes on in its trace. */
+  readonly traceparent?: string;
   /** A tombstone: the Proxy is gone, nothing is published. */
   readonly gone: boolean;
 }

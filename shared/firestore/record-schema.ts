@@ -124,6 +124,7 @@ export const recordSchema: z.ZodType<ProxyRecord> = z.object({
     .exactOptional(),
   wakeAt: z.number().exactOptional(),
   wakeReason: z.string().exactOptional(),
+  traceparent: z.string().exactOptional(),
   gone: z.boolean(),
 });
 

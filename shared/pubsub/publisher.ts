@@ -3,7 +3,7 @@
 import { PubSub, type Topic } from '@google-cloud/pubsub';
 
 import { SystemError } from '#shared/app/errors.ts';
-import type { ChangeMessage, ProbeMessage } from '#shared/domain/message.ts';
+import { TRACEPARENT_ATTRIBUTE, type ChangeMessage, type ProbeMessage } from '#shared/domain/message.ts';
 
 export interface PublisherOptions {
   readonly projectId: string;
@@ -12,6 +12,8 @@ export interface PublisherOptions {
   readonly probesTopic?: string;
   /** How long one publish may take, retries of the library included. Milliseconds, default 10,000. */
   readonly deadlineMs?: number;
+  /** `traceparent` of the span that the caller runs in. Default: none. */
+  readonly traceparent?: () => string | undefined;
 }
 
 export interface Publisher {
@@ -57,19 +59,22 @@ export const openPublisher = (options: PublisherOptions): Publisher => {
   const probesTopic = options.probesTopic ?? 'proxy-probes';
   const changes: Topic = client.topic(options.changesTopic, { ...settings, messageOrdering: true });
   const probes: Topic = client.topic(probesTopic, settings);
+  const traced = (traceparent = options.traceparent?.()) =>
+    traceparent === undefined ? {} : { attributes: { [TRACEPARENT_ATTRIBUTE]: traceparent } };
   return {
-    async change({ namespace, name, uid, reason }, key = uid) {
+    async change({ namespace, name, uid, reason, traceparent }, key = uid) {
+      const json = { namespace, name, uid, reason };
       try {
-        await changes.publishMessage({ json: { namespace, name, uid, reason }, orderingKey: key });
+        await changes.publishMessage({ json, orderingKey: key, ...traced(traceparent) });
       } catch (cause) {
         // The library refuses a key after a failure until told otherwise. A nudge carries no state, so order is not lost.
         changes.resumePublishing(key);
         throw failure(options.changesTopic, cause);
       }
     },
-    async probe({ uid, reason }) {
+    async probe({ uid, reason, traceparent }) {
       try {
-        await probes.publishMessage({ json: { uid, reason } });
+        await probes.publishMessage({ json: { uid, reason }, ...traced(traceparent) });
       } catch (cause) {
         throw failure(probesTopic, cause);
       }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import { parseChange, parseProbe } from '#shared/app/push.ts';
-import { openPublisher, type Publisher } from '#shared/pubsub/publisher.ts';
+import { openPublisher, type Publisher, type PublisherOptions } from '#shared/pubsub/publisher.ts';
 
 import { openLink, type Link } from './watcher/link.ts';
 
@@ -15,6 +15,7 @@ const TOPICS = { changesTopic: 'proxy-changes', probesTopic: 'proxy-probes' };
 interface Received {
   readonly data: unknown;
   readonly orderingKey: string;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 let admin: PubSub;
@@ -29,7 +30,8 @@ const subscribe = async (kind: keyof typeof TOPICS): Promise<void> => {
   });
   subscription.on('message', (message: Message) => {
     const data: unknown = JSON.parse(message.data.toString());
-    inbox[kind].push({ data, orderingKey: message.orderingKey ?? '' });
+    const { orderingKey = '', attributes } = message;
+    inbox[kind].push({ data, orderingKey, attributes });
     message.ack();
   });
   subscriptions.push(subscription);
@@ -46,7 +48,7 @@ afterAll(async () => {
   await Promise.all([admin.close(), link.close()]);
 });
 
-const open = (more: { readonly changesTopic?: string } = {}): Publisher => {
+const open = (more: Partial<PublisherOptions> = {}): Publisher => {
   vi.stubEnv('PUBSUB_EMULATOR_HOST', link.host);
   const publisher = openPublisher({ projectId: PROJECT, ...TOPICS, ...more, deadlineMs: 1000 });
   vi.unstubAllEnvs();
@@ -59,6 +61,8 @@ const reasonsOf = (key: string): readonly unknown[] =>
   inbox.changesTopic
     .filter(({ orderingKey }) => orderingKey === key)
     .map(({ data }) => parseChange(data)?.reason);
+const attributesOf = (key: string) =>
+  inbox.changesTopic.find(({ orderingKey }) => orderingKey === key)?.attributes;
 
 describe('the publisher', () => {
   test('keeps the order of one Proxy’s messages, and sends nothing but identity and reason', async () => {
@@ -72,6 +76,19 @@ describe('the publisher', () => {
     expect(inbox.changesTopic.find(({ orderingKey }) => orderingKey === key)?.data).toEqual(
       aChange(key, '0'),
     );
+    await publisher.close();
+  });
+
+  test('says which trace a message belongs to: its own, or else that of whoever sends it', async () => {
+    const publisher = open({ traceparent: () => 'ambient' });
+    const [own, other] = [uid(), uid()];
+    await publisher.change({ ...aChange(own, '0'), traceparent: 'own' });
+    await publisher.change(aChange(other, '0'));
+    await vi.waitUntil(() => attributesOf(other) && attributesOf(own), { timeout: 20_000 });
+    expect([attributesOf(own), attributesOf(other)]).toEqual([
+      { googclient_traceparent: 'own' },
+      { googclient_traceparent: 'ambient' },
+    ]);
     await publisher.close();
   });
 

@@ -7,6 +7,7 @@ import { makeHandler } from '../../../functions/gc/handler.ts';
 import { SystemError } from '#shared/app/errors.ts';
 import type { HttpReply } from '#shared/app/http.ts';
 import { makeLog } from '#shared/app/log.ts';
+import { noMetrics } from '#shared/app/metrics.ts';
 import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
@@ -209,7 +210,7 @@ const dependencies = (world: World): Dependencies => {
     clock: { now: () => world.now, monotonic: () => world.now },
     ids: { token: () => `run-${(serial += 1)}`, uuid: () => 'uuid', fraction: () => 0.5 },
     log: makeLog((line) => world.logLines.push(line)),
-    metrics: { count: (name, labels = {}) => world.metrics.push({ name, labels }) },
+    metrics: { ...noMetrics, count: (name, labels = {}) => world.metrics.push({ name, labels }) },
   };
 };
 

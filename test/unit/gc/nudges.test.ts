@@ -193,3 +193,12 @@ describe('gc does not nudge', () => {
     expect(plan.sightings).toEqual({ add: [proxyKey(after)], remove: [proxyKey(before)] });
   });
 });
+
+const nudgesOf = (more: Parameters<typeof aRecord>[1]) =>
+  decide(converged({ records: [observedRecord(aRecord(1, { wakeAt: NOW, ...more }))] })).nudges;
+
+test('a nudge of a record that is under way goes on in the trace of its change, and others begin none', () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  expect(nudgesOf({ traceparent })).toMatchObject([{ reason: 'Due', traceparent }]);
+  expect(nudgesOf({})[0]).not.toHaveProperty('traceparent');
+});

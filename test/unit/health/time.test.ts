@@ -4,6 +4,7 @@ import { systemClock } from '#shared/app/clock.ts';
 import { hasCode } from '#shared/app/errors.ts';
 import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
+import { noMetrics } from '#shared/app/metrics.ts';
 
 import { startAfter } from '../../../functions/health/decide.ts';
 import { makeHandler } from '../../../functions/health/handler.ts';
@@ -36,7 +37,10 @@ const start = (over: Partial<Parts>) => {
     clock: systemClock,
     ids: systemIds,
     log: makeLog((line) => lines.push(line)),
-    metrics: { count: (name, labels = {}) => counts.push(`${name} ${Object.values(labels).join()}`) },
+    metrics: {
+      ...noMetrics,
+      count: (name, labels = {}) => counts.push(`${name} ${Object.values(labels).join()}`),
+    },
     ...over,
   });
   const round = () =>

@@ -4,16 +4,21 @@ import { configSchema } from '../../../functions/provision/config.ts';
 import { makeHandler, type HandlerParts } from '../../../functions/provision/handler.ts';
 import { makeLanes } from '../../../functions/provision/lanes.ts';
 import { parseConfig } from '#shared/app/config.ts';
+import { systemClock } from '#shared/app/clock.ts';
 import { SystemError } from '#shared/app/errors.ts';
+import { systemIds } from '#shared/app/ids.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
+import { noMetrics } from '#shared/app/metrics.ts';
+import { parseTraceparent } from '#shared/app/trace-context.ts';
 
-import { partsOf } from './parts.ts';
+import { judge, partsOf } from './parts.ts';
 import { REF, UID, deleteProxy, newWorld, type World } from './world.ts';
 
 const counts: string[] = [];
 const post = (world: World, body: unknown, change: Partial<HandlerParts> = {}) =>
   makeHandler({
     ...partsOf(world),
-    metrics: { count: (name) => void counts.push(name) },
+    metrics: { ...noMetrics, count: (name) => void counts.push(name) },
     namespaces: ['crawlers'],
     limits: { budgetMs: 2_000, lookMs: 10 },
     ...change,
@@ -92,6 +97,43 @@ describe('a push', () => {
     expect(world.record?.value.serving).toBeDefined();
   });
 
+  it('leaves the trace of its change in the record until the Proxy has converged', async () => {
+    const world = newWorld();
+    const { tracing } = instrument({
+      name: 'provision',
+      projectId: 'p',
+      clock: systemClock,
+      ids: systemIds,
+      write: () => undefined,
+    });
+    const probed: (string | undefined)[] = [];
+    const publisher = {
+      probe: async () => {
+        probed.push(tracing.traceparent());
+      },
+    };
+    const trace = 'c'.repeat(32);
+    const attributes = { googclient_traceparent: `00-${trace}-${'b'.repeat(16)}-01` };
+    const { message } = change;
+    const traced = { message: { ...message, attributes } };
+    await post(world, traced, { tracing, publisher });
+    expect(parseTraceparent(world.record?.value.traceparent)?.traceId).toBe(trace);
+    expect(parseTraceparent(probed[0])?.traceId).toBe(trace);
+    judge(world, 'Healthy');
+    await post(world, traced, { tracing, publisher });
+    expect(world.record?.value.wakeAt).toBeUndefined();
+    expect(world.record?.value.traceparent).toBeUndefined();
+  });
+
+  it('tells how long it waited', async () => {
+    const world = newWorld();
+    const recorded: unknown[] = [];
+    const metrics = { ...noMetrics, record: (...given: unknown[]) => void recorded.push(given) };
+    const publishTime = new Date(world.now - 1500).toISOString();
+    await post(world, { message: { ...change.message, publishTime } }, { metrics });
+    expect(recorded).toEqual([['provision_message_age_ms', {}, [1500]]]);
+  });
+
   it('stops waiting when its Proxy is deleted', async () => {
     const world = newWorld();
     const parts = partsOf(world);
@@ -118,7 +160,7 @@ it('answers for its health, and for nothing else', async () => {
   const world = newWorld();
   const handler = makeHandler({
     ...partsOf(world),
-    metrics: { count: () => undefined },
+    metrics: noMetrics,
     namespaces: ['*'],
   });
   const get = (method: string, path: string) =>

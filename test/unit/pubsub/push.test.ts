@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { decodePush, parseChange, parseProbe } from '#shared/app/push.ts';
+import { agesOf, decodePush, parseChange, parseProbe } from '#shared/app/push.ts';
 
 const encode = (value: unknown): Uint8Array =>
   new TextEncoder().encode(typeof value === 'string' ? value : JSON.stringify(value));
@@ -20,19 +20,35 @@ const message = (data: unknown, more = {}) => ({
 });
 
 describe('a push request', () => {
-  test('is decoded with its ordering key and attempt', () => {
-    const body = { ...message(CHANGE, { orderingKey: UID }), deliveryAttempt: 3 };
+  test('is decoded with its ordering key, attempt, time and trace', () => {
+    const attributes = { googclient_traceparent: 'x', other: 'y' };
+    const body = { ...message(CHANGE, { orderingKey: UID, attributes }), deliveryAttempt: 3 };
     expect(decodePush(encode(body))).toEqual({
       kind: 'message',
       data: CHANGE,
       messageId: '7',
       orderingKey: UID,
       deliveryAttempt: 3,
+      publishedAt: Date.parse('2026-01-01T00:00:00Z'),
+      traceparent: 'x',
     });
   });
 
-  test('needs neither of them', () => {
-    expect(decodePush(encode(message(CHANGE)))).toEqual({ kind: 'message', data: CHANGE, messageId: '7' });
+  test.each([
+    {},
+    { publishTime: 'yesterday' },
+    { attributes: 7 },
+    { attributes: { googclient_traceparent: 7 } },
+  ])('needs none of them, nor are they worth refusing it: %j', (more) => {
+    const push = decodePush(encode(message(CHANGE, { publishTime: undefined, ...more })));
+    expect(push).toEqual({ kind: 'message', data: CHANGE, messageId: '7' });
+  });
+
+  test('waited from its publication until now, whatever the clocks say', () => {
+    const push = { kind: 'message', data: CHANGE, messageId: '7' } as const;
+    expect(agesOf({ ...push, publishedAt: 1000 }, { now: () => 3500 })).toEqual([2500]);
+    expect(agesOf({ ...push, publishedAt: 1000 }, { now: () => 900 })).toEqual([0]);
+    expect(agesOf(push, { now: () => 900 })).toEqual([]);
   });
 
   test.each([

@@ -1,6 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 
+import { systemClock } from '#shared/app/clock.ts';
+import { systemIds } from '#shared/app/ids.ts';
+import { instrument } from '#shared/app/instrumentation.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
+import { parseTraceparent } from '#shared/app/trace-context.ts';
 
 import { EFFECT_WITHIN_MS, type ProxyView } from '../../../functions/watcher/decide.ts';
 import { makeKnown } from '../../../functions/watcher/known.ts';
@@ -17,6 +21,14 @@ import {
 } from './builders.ts';
 
 const setUp = () => {
+  const traces: string[] = [];
+  const { tracing } = instrument({
+    name: 'watcher',
+    projectId: 'p',
+    clock: systemClock,
+    ids: systemIds,
+    write: () => undefined,
+  });
   const known = makeKnown();
   const topic = fakeTopic();
   const clock = steppedClock();
@@ -24,7 +36,11 @@ const setUp = () => {
   const nudger = makeNudger({
     known,
     installation: INSTALLATION,
-    publish: (message) => topic.change(message),
+    publish: (message) => {
+      traces.push(parseTraceparent(tracing.traceparent())?.traceId ?? 'none');
+      return topic.change(message);
+    },
+    tracing,
     onFailure: ({ uid }, count) => failures.push({ uid, count }),
     clock,
     ids: middlingIds,
@@ -39,7 +55,7 @@ const setUp = () => {
     known.vanished(view);
     nudger.evaluate(view.ref.uid);
   };
-  return { known, topic, clock, failures, nudger, see, lose };
+  return { known, topic, traces, clock, failures, nudger, see, lose };
 };
 
 const reasons = (topic: ReturnType<typeof fakeTopic>): readonly string[] =>
@@ -81,6 +97,21 @@ describe('the nudger', () => {
     nudger.evaluate(uidOf(1));
     await settled();
     expect(topic.published).toHaveLength(2);
+  });
+
+  test('opens a trace for each change, and repeats a nudge in the trace that it began', async () => {
+    const { traces, clock, see, nudger } = setUp();
+    see(aView(1, { generation: 2 }));
+    await settled();
+    clock.step(EFFECT_WITHIN_MS);
+    nudger.evaluate(uidOf(1));
+    await settled();
+    see(aView(1, { generation: 3 }));
+    await settled();
+    expect(traces).toHaveLength(3);
+    expect(traces[1]).toBe(traces[0]);
+    expect(new Set(traces).size).toBe(2);
+    expect(traces).not.toContain('none');
   });
 
   test('row 13: a key that fails is tried again with what is current then, and holds no other key up', async () => {
