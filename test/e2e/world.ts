@@ -140,6 +140,22 @@ const makeWorld = (stack: Stack, namespace: string): World => {
   };
 };
 
+/** A Secret for Proxies; `uses` are the labels that say what for. */
+export const applySecret = async (
+  { api, namespace }: World,
+  name: string,
+  stringData: Readonly<Record<string, string>>,
+  uses: readonly ('credentials' | 'cloud-init')[],
+): Promise<void> => {
+  const labels = Object.fromEntries(uses.map((use) => [`crawl.example.com/${use}`, 'true']));
+  await applyObject(api, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, labels },
+    stringData,
+  });
+};
+
 /** Starts a stack of its own, and a namespace in it. */
 export const startWorld = async (namespace: string, options: Partial<StackOptions> = {}): Promise<World> => {
   const stack = await startStack({ progress: makeProgress((line) => console.log(line)), ...options });
