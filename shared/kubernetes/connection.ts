@@ -7,7 +7,7 @@ import {
   type ResponseContext,
 } from '@kubernetes/client-node';
 
-import { loadConfig, serverOf, type ClusterOptions } from './configuration.ts';
+import { loadConfig, serverOf, tokensOf, type ClusterOptions } from './configuration.ts';
 import { errorOfTransport, type ApiReply } from './failure.ts';
 
 export interface ApiRequest {
@@ -82,6 +82,14 @@ const keepDispatcher = () => {
   };
 };
 
+interface Sent {
+  readonly context: RequestContext;
+  readonly reply: ApiReply;
+}
+
+const tokenIn = (context: RequestContext): string =>
+  (context.getHeaders()['Authorization'] ?? '').replace('Bearer ', '');
+
 const openStream = async (
   prepare: Prepare,
   request: ApiRequest & { readonly signal: AbortSignal },
@@ -100,7 +108,8 @@ const openStream = async (
 
 /** Opens nothing until the first request. Throws `NotConfigured` for a configuration that can never work. */
 export const openConnection = (options: ClusterOptions, userAgent: string): Connection => {
-  const config = loadConfig(options);
+  const tokens = tokensOf(options);
+  const config = loadConfig(options, tokens);
   const server = serverOf(config);
   const dispatchers = keepDispatcher();
 
@@ -111,20 +120,28 @@ export const openConnection = (options: ClusterOptions, userAgent: string): Conn
     return context;
   };
 
+  const sendOnce = async (request: ApiRequest, signal: AbortSignal): Promise<Sent> => {
+    let dispatcher: Dispatcher | undefined;
+    try {
+      const context = await prepare(request, signal);
+      dispatcher = dispatchers.use(context);
+      const reply = await transmit(context);
+      return { context, reply: { status: reply.httpStatusCode, text: await reply.body.text() } };
+    } catch (cause) {
+      if (!request.signal?.aborted) dispatchers.abandon(dispatcher);
+      throw errorOfTransport(`${request.method} ${request.path}`, cause);
+    }
+  };
+
   return {
     async send(request) {
       const deadline = AbortSignal.timeout(REQUEST_DEADLINE_MS);
       const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
-      let dispatcher: Dispatcher | undefined;
-      try {
-        const context = await prepare(request, signal);
-        dispatcher = dispatchers.use(context);
-        const reply = await transmit(context);
-        return { status: reply.httpStatusCode, text: await reply.body.text() };
-      } catch (cause) {
-        if (!request.signal?.aborted) dispatchers.abandon(dispatcher);
-        throw errorOfTransport(`${request.method} ${request.path}`, cause);
-      }
+      const { context, reply } = await sendOnce(request, signal);
+      if (reply.status !== 401 || !tokens) return reply;
+      // Nothing was done: the token may have died before its time, and a new one tells.
+      tokens.refused(tokenIn(context));
+      return (await sendOnce(request, signal)).reply;
     },
     async stream(request) {
       try {

@@ -229,11 +229,13 @@ describe('the cluster', () => {
     import { openCluster } from '#shared/kubernetes/cluster.ts';
     const [endpoint, ...tokens] = process.argv.slice(1);
     const log = { error: console.error };
-    const accessToken = async () => tokens.shift();
+    const asked = [];
+    const accessToken = async (fresh) => (asked.push(fresh), tokens.shift());
     const cluster = openCluster({ endpoint, accessToken }, { clock: { now: Date.now }, log, component: 'test' });
     for (let call = 0; call < 2; call += 1) {
       console.log(await cluster.clusterId().then((id) => 'id ' + id, (error) => error.code));
     }
+    console.log('fresh ' + asked);
     await cluster.close();
   `;
   const overEndpoint = async (env: Readonly<Record<string, string>>, ...tokens: readonly string[]) => {
@@ -242,11 +244,24 @@ describe('the cluster', () => {
     return stdout.trim().split('\n');
   };
 
-  test('rows 87 and 88: a DNS endpoint is called with a token that is asked for each time, and trusted authorities only', async () => {
+  test('row 87: a token is asked for each time; one that is refused is renewed, and the call made once more', async () => {
     const { caFile, tokens } = inject('cluster');
     const id = `id ${await admin.clusterId()}`;
     const trusted = { NODE_EXTRA_CA_CERTS: caFile };
-    expect(await overEndpoint(trusted, 'stale', tokens.gc)).toEqual(['Unauthorised', id]);
-    expect(await overEndpoint({}, tokens.gc, tokens.gc)).toEqual(['Transient', 'Transient']);
+    const [once, twice] = await Promise.all([
+      overEndpoint(trusted, 'stale', tokens.gc, tokens.gc),
+      overEndpoint(trusted, 'stale', 'staler', tokens.gc),
+    ]);
+    expect(once).toEqual([id, id, 'fresh false,true,false']);
+    expect(twice).toEqual(['Unauthorised', id, 'fresh false,true,false']);
+  });
+
+  test('row 88: trusted authorities only', async () => {
+    const { tokens } = inject('cluster');
+    expect(await overEndpoint({}, tokens.gc, tokens.gc)).toEqual([
+      'Transient',
+      'Transient',
+      'fresh false,false',
+    ]);
   });
 });
