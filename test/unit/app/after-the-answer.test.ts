@@ -2,15 +2,25 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 
+import { Timestamp } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 
+import { systemClock } from '#shared/app/clock.ts';
+import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
 import type { HttpReply } from '#shared/app/http.ts';
+import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
+import type { ProbeOutcome, VerdictState } from '#shared/domain/verdict.ts';
 
 import { makeHandler as makeDiscovery } from '../../../functions/discovery/handler.ts';
+import { makeHandler as makeEcho } from '../../../functions/echo/handler.ts';
+import { makeHandler as makeHealth } from '../../../functions/health/handler.ts';
+import type { Parts as HealthParts } from '../../../functions/health/parts.ts';
+import { parseTarget } from '../../../functions/health/probe/target.ts';
 import { makeHandler as makeProvision } from '../../../functions/provision/handler.ts';
 import { fakeLeases } from '../discovery/fakes.ts';
+import { NOW, aMachine, aPublication, aRecord, uidOf } from '../gc/builders.ts';
 import { call } from '../gc/fakes.ts';
 import { worldOfOrphans } from '../gc/runs.ts';
 import { gate, leaseDocument, UID } from '../lease/builders.ts';
@@ -83,6 +93,58 @@ const aftermath = async (count: () => Calls, run: () => Promise<HttpReply>): Pro
 
 const QUIET = { open: 0, late: 0, timers: 0 };
 
+const probeOf = (reason: string) => ({
+  message: {
+    data: Buffer.from(JSON.stringify({ uid: uidOf(1), reason })).toString('base64'),
+    messageId: '1',
+  },
+});
+
+/** Health over one record, whose endpoint has this verdict and answers like this. */
+const healthParts = (state: VerdictState, outcome: ProbeOutcome): HealthParts => {
+  const target = parseTarget('https://echo.example/', 'echo');
+  if (!target) throw new TypeError('no target');
+  const version = { updateTime: Timestamp.fromMillis(1) };
+  const verdict = { state, since: 1, checkedAt: 1 };
+  let record = aRecord(1, {
+    serving: { ...aPublication(aMachine(1)), verdict },
+    healthCheck: { ...DEFAULT_HEALTH_CHECK, failureThreshold: 1 },
+  });
+  const stored = () => ({ record, version, readTime: NOW });
+  const claim = {
+    now: NOW,
+    state: { flips: [], flipsId: '', massFailures: 0, doubts: [] },
+    save: () => Promise.resolve(),
+  };
+  const prober: HealthParts['prober'] = {
+    // Without a proxy the target is always reached.
+    probe: (via) => Promise.resolve({ outcome: via ? outcome : 'Ok' }),
+  };
+  return {
+    installation: record.installation,
+    records: {
+      read: () => Promise.resolve(stored()),
+      write: (next) => {
+        record = next;
+        return Promise.resolve(version);
+      },
+      probed: () => Promise.resolve({ records: [stored()], unreadable: [], readTime: NOW }),
+    },
+    rounds: { claim: () => Promise.resolve(claim) },
+    views: { write: () => Promise.resolve(0) },
+    credentials: { read: () => Promise.resolve(undefined) },
+    publisher: { change: () => Promise.resolve() },
+    prober,
+    targets: [target],
+    shards: 1,
+    probesAtOnce: 64,
+    clock: systemClock,
+    ids: systemIds,
+    log: makeLog(() => undefined),
+    metrics: noMetrics,
+  };
+};
+
 describe('row 20: when the answer is out, no call is under way, none follows, and no timer runs', () => {
   it('and whatever does otherwise is seen', async () => {
     const calls: Calls = { begun: 0, open: 0 };
@@ -153,5 +215,36 @@ describe('row 20: when the answer is out, no call is under way, none follows, an
     expect(await aftermath(count, acquire)).toStrictEqual({ status: 201, ...QUIET });
     const report = () => handler(request({ outcome: 'failed' }, `/v1/leases/${leaseId}/report`));
     expect(await aftermath(count, report)).toStrictEqual({ status: 202, ...QUIET });
+  });
+
+  it.each<[string, VerdictState, ProbeOutcome, string, unknown, number]>([
+    ['a round whose verdict flips', 'Unhealthy', 'Ok', '/', {}, 1],
+    ['a round in which nothing changes', 'Healthy', 'Ok', '/', {}, 0],
+    ['the first probe of an endpoint', 'Unknown', 'Ok', '/probes', probeOf('published'), 1],
+    ['a report that was true', 'Healthy', 'ConnectRefused', '/probes', probeOf('report'), 1],
+  ])('health, of %s', async (_, state, outcome, path, body, nudges) => {
+    const calls: Calls = { begun: 0, open: 0 };
+    let nudged = 0;
+    const change = async (): Promise<void> => {
+      nudged += 1;
+    };
+    const parts = { ...healthParts(state, outcome), publisher: { change } };
+    // Targets are told apart by identity.
+    const handler = makeHealth({ ...watched(calls, parts), targets: parts.targets });
+    const { status, ...quiet } = await aftermath(
+      () => ({ ...calls }),
+      () => handler(request(body, path)),
+    );
+    expect(status).toBe(path === '/' ? 200 : 204);
+    expect(quiet).toStrictEqual(QUIET);
+    expect(nudged).toBe(nudges);
+  });
+
+  it('echo, which calls nobody', async () => {
+    const before = timers();
+    const reply = await makeEcho()({ ...request({}), method: 'GET' });
+    expect(reply.status).toBeLessThan(500);
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 });
