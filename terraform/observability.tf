@@ -18,11 +18,17 @@ locals {
     health_verdicts_unwritten  = { from = "health", labels = [] }
     health_unreadable_records  = { from = "health", labels = [] }
     undecodable_messages       = { from = "health", labels = ["topic"] }
+    health_message_age_ms      = { from = "health", labels = [] }
+    health_probe_ms            = { from = "health", labels = [] }
+    provider_calls             = { from = "provision", labels = ["provider", "call", "result"] }
     provision_calls            = { from = "provision", labels = ["result"] }
+    provision_message_age_ms   = { from = "provision", labels = [] }
     provision_messages_dropped = { from = "provision", labels = [] }
     gc_deletions               = { from = "gc", labels = ["result"] }
+    gc_findings                = { from = "gc", labels = ["rule"] }
     gc_frozen                  = { from = "gc", labels = ["reason"] }
     gc_nudges                  = { from = "gc", labels = ["reason"] }
+    gc_provider_calls          = { from = "gc", labels = ["provider", "call", "result"] }
     watcher_lists              = { from = "watcher", labels = [] }
     watcher_nudges             = { from = "watcher", labels = ["reason"] }
     watcher_publish_failures   = { from = "watcher", labels = [] }
@@ -31,8 +37,11 @@ locals {
 
   # Counted many at a time: their lines are summed up by value.
   weighed = toset([
-    "health_probes", "health_endpoints_left", "health_verdicts_unwritten", "health_unreadable_records",
+    "health_probes", "health_endpoints_left", "health_verdicts_unwritten", "health_unreadable_records", "gc_findings",
   ])
+  # Of each line the value is what matters: milliseconds, from 1 to about an hour.
+  timed  = toset(["health_message_age_ms", "health_probe_ms", "provision_message_age_ms"])
+  valued = setunion(local.weighed, local.timed)
 
   function_logs = { for name in local.functions : name => join(" AND ", [
     "resource.type=\"cloud_run_revision\"",
@@ -56,19 +65,30 @@ resource "google_logging_metric" "counter" {
   description = "Counted by ${each.value.from}."
   filter      = "${local.logs[each.value.from]} AND jsonPayload.metric=\"${each.key}\""
 
-  value_extractor  = contains(local.weighed, each.key) ? "EXTRACT(jsonPayload.value)" : null
+  value_extractor  = contains(local.valued, each.key) ? "EXTRACT(jsonPayload.value)" : null
   label_extractors = { for label in each.value.labels : label => "EXTRACT(jsonPayload.labels.${label})" }
 
   metric_descriptor {
     metric_kind = "DELTA"
-    value_type  = contains(local.weighed, each.key) ? "DISTRIBUTION" : "INT64"
-    unit        = "1"
+    value_type  = contains(local.valued, each.key) ? "DISTRIBUTION" : "INT64"
+    unit        = contains(local.timed, each.key) ? "ms" : "1"
 
     dynamic "labels" {
       for_each = toset(each.value.labels)
       content {
         key        = labels.value
         value_type = "STRING"
+      }
+    }
+  }
+
+  dynamic "bucket_options" {
+    for_each = contains(local.timed, each.key) ? [1] : []
+    content {
+      exponential_buckets {
+        num_finite_buckets = 44
+        growth_factor      = 1.4142
+        scale              = 1
       }
     }
   }
@@ -97,6 +117,26 @@ resource "google_logging_metric" "firestore_errors" {
   depends_on = [google_project_service.main]
 }
 
+# An instance whose calls of Firestore hang says so before it ends itself.
+resource "google_logging_metric" "firestore_stuck" {
+  project     = var.project_id
+  name        = "${local.prefix}firestore_stuck"
+  description = "Instances that ended because their calls of Firestore hung."
+  filter = join(" AND ", [
+    "resource.type=\"cloud_run_revision\"",
+    "resource.labels.service_name=(${join(" OR ", [for name in local.functions : "\"${local.prefix}${name}\""])})",
+    "jsonPayload.alert=\"FirestoreStuck\"",
+  ])
+
+  metric_descriptor {
+    metric_kind = "DELTA"
+    value_type  = "INT64"
+    unit        = "1"
+  }
+
+  depends_on = [google_project_service.main]
+}
+
 locals {
   # Filters of Cloud Monitoring.
   counted = merge(
@@ -106,9 +146,12 @@ locals {
         "metric.type = \"logging.googleapis.com/user/${google_logging_metric.counter[name].name}\"",
       ])
     },
-    { firestore_errors = join(" AND ", [
-      "resource.type = \"cloud_run_revision\"",
-      "metric.type = \"logging.googleapis.com/user/${google_logging_metric.firestore_errors.name}\"",
+    { for name, metric in {
+      firestore_errors = google_logging_metric.firestore_errors.name
+      firestore_stuck  = google_logging_metric.firestore_stuck.name
+      } : name => join(" AND ", [
+        "resource.type = \"cloud_run_revision\"",
+        "metric.type = \"logging.googleapis.com/user/${metric}\"",
     ]) },
   )
   requests = { for name in local.functions : name => join(" AND ", [
@@ -215,6 +258,13 @@ locals {
       above    = 0
       lasting  = "180s"
     }
+    firestore-stuck = {
+      title    = "Instances end because Firestore hangs"
+      severity = "ERROR"
+      filter   = local.counted["firestore_stuck"]
+      above    = 0
+      lasting  = "120s"
+    }
     provision-failures = {
       title    = "Provision fails"
       severity = "ERROR"
@@ -311,6 +361,10 @@ locals {
     { title = "Discovery, by response code", series = [{ filter = local.requests["discovery"], by = ["metric.label.response_code"] }] },
     { title = "Verdicts that changed", series = [{ filter = local.counted["health_verdicts"], by = ["metric.label.to", "metric.label.outcome"] }] },
     { title = "Rounds of health, by result", series = [{ filter = local.counted["health_rounds"], by = ["metric.label.result"] }] },
+    { title = "Probes: median and 99 % of milliseconds", series = [
+      { filter = local.counted["health_probe_ms"], by = [], percentile = "50" },
+      { filter = local.counted["health_probe_ms"], by = [], percentile = "99" },
+    ] },
     { title = "Calls of provision, by result", series = [{ filter = local.counted["provision_calls"], by = ["metric.label.result"] }] },
     { title = "Nudges", series = [
       { filter = local.counted["watcher_nudges"], by = ["metric.label.reason"] },
@@ -325,6 +379,15 @@ locals {
       by      = ["resource.label.subscription_id"]
       aligner = "ALIGN_MAX"
     }] },
+    { title = "Messages: milliseconds until they are handled, 99 %", series = [
+      { filter = local.counted["provision_message_age_ms"], by = [], percentile = "99" },
+      { filter = local.counted["health_message_age_ms"], by = [], percentile = "99" },
+    ] },
+    { title = "Calls of providers, by result", series = [
+      { filter = local.counted["provider_calls"], by = ["metric.label.call", "metric.label.result"] },
+      { filter = local.counted["gc_provider_calls"], by = ["metric.label.call", "metric.label.result"] },
+    ] },
+    { title = "Machines as gc finds them, by rule", series = [{ filter = local.counted["gc_findings"], by = ["metric.label.rule"] }] },
     { title = "Dead letters", series = [{
       filter  = "${local.queues["dead"]} AND metric.type = \"pubsub.googleapis.com/subscription/num_undelivered_messages\""
       by      = ["resource.label.subscription_id"]
@@ -358,7 +421,7 @@ resource "google_monitoring_dashboard" "main" {
                   aggregation = {
                     alignmentPeriod    = "60s"
                     perSeriesAligner   = try(one.aligner, "ALIGN_DELTA")
-                    crossSeriesReducer = can(one.aligner) ? "REDUCE_MAX" : "REDUCE_SUM"
+                    crossSeriesReducer = can(one.aligner) ? "REDUCE_MAX" : can(one.percentile) ? "REDUCE_PERCENTILE_${one.percentile}" : "REDUCE_SUM"
                     groupByFields      = one.by
                   }
                 }

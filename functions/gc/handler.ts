@@ -166,6 +166,11 @@ const reply = (run: Run, reading: Reading): HttpReply => {
   return problem(503, 'Unavailable', detail, { ...body }, { 'retry-after': '60' });
 };
 
+const countFindings = ({ judgements }: Plan, { metrics }: Dependencies): void => {
+  for (const [rule, found] of Map.groupBy(judgements, (judgement) => judgement.rule))
+    metrics.count('gc_findings', { rule }, found.length);
+};
+
 const run = async (mode: Mode, deps: Dependencies): Promise<HttpReply> => {
   const reading = await observe(deps);
   const plan = decide(reading.observation);
@@ -180,6 +185,7 @@ const run = async (mode: Mode, deps: Dependencies): Promise<HttpReply> => {
         plan: planReport(deps.installation, plan),
       },
     );
+  countFindings(plan, deps);
   const result = await act(plan, reading, mode, deps);
   deps.log.info('gc run', { ...runReport(result) });
   return reply(result, reading);

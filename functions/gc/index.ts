@@ -9,7 +9,7 @@ import { openPublisher } from '#shared/pubsub/publisher.ts';
 
 import { configSchema } from './config.ts';
 import { makeHandler } from './handler.ts';
-import { openStores, settingsOf } from './wiring.ts';
+import { countedProviders, openStores, settingsOf } from './wiring.ts';
 
 const config = parseConfig(configSchema, process.env);
 const settings = settingsOf(config);
@@ -18,9 +18,8 @@ const tools = { clock, ids, ...instrument({ ...settings, name: 'gc', clock, ids,
 
 const options = clusterOptions(config);
 const cluster = openCluster(options, { ...tools, component: 'egress-proxies-gc' });
-const providers = Object.values(
-  buildProviders(config.PROVIDERS, { ...settings, ...tools, clusterOptions: options }),
-);
+const built = buildProviders(config.PROVIDERS, { ...settings, ...tools, clusterOptions: options });
+const providers = Object.values(countedProviders(built, tools.metrics));
 const publisher = openPublisher({ ...settings, traceparent: tools.tracing.traceparent });
 const stores = openStores(settings);
 

@@ -1,5 +1,6 @@
 /** From configuration to what the handler takes. */
 
+import type { Metrics } from '#shared/app/metrics.ts';
 import { acquireLock } from '#shared/firestore/locks.ts';
 import { installationStore } from '#shared/firestore/installations.ts';
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
@@ -7,9 +8,17 @@ import { fleetIndex } from '#shared/firestore/fleet-index.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { sightingStore } from '#shared/firestore/sightings.ts';
 import { sweepTombstones, type Tombstone } from '#shared/firestore/sweep.ts';
+import { countCalls } from '#shared/providers/counted.ts';
+import type { Providers } from '#shared/providers/providers.ts';
 
 import type { Config } from './config.ts';
 import type { Limits } from './observation.ts';
+
+/** The same, with their calls counted. */
+export const countedProviders = (providers: Providers, metrics: Metrics): Providers =>
+  countCalls(providers, ({ provider, call, result }) =>
+    metrics.count('gc_provider_calls', { provider, call, result }),
+  );
 
 /** Publishing this many takes a few seconds; what is left over is found again in the next minute. */
 const MAX_NUDGES = 5000;

@@ -7,13 +7,13 @@ import { z } from 'zod';
 
 import type { PlannedResource } from './plan.ts';
 
-/** A counter of the code: which deployable counts it, and its labels. */
+/** A counter or a distribution of the code: which deployable writes it, and its labels. */
 export interface Counter {
   readonly from: string;
   readonly labels: readonly string[];
 }
 
-const CALL = /\bcount\(\s*(?:'(\w+)'|METRICS\.(\w+))\s*(?:,\s*\{([^}]*)\})?/g;
+const CALL = /\b(?:count|record)\(\s*(?:'(\w+)'|METRICS\.(\w+))\s*(?:,\s*\{([^}]*)\})?/g;
 const TABLE = /METRICS = \{([^]*?)\} as const/;
 const ENTRY = /(\w+): '(\w+)'/g;
 

@@ -38,6 +38,19 @@ describe('a run', () => {
     expect(world.deleted).toEqual([]);
   });
 
+  test('counts what it found, by the rule that keeps or condemns it', async () => {
+    const world = aWorld([orphan, aMachine(2)]);
+    world.proxies.push(proxyObject(2));
+    world.records.set(uidOf(2), aRecord(2));
+    await call(world);
+    const found = world.metrics
+      .filter(({ name }) => name === 'gc_findings')
+      .map(({ labels }) => labels['rule']);
+    expect(new Set(found)).toEqual(new Set(['FirstSighting', 'ProxyExists']));
+    await call(world, 'dryRun=true');
+    expect(world.metrics.filter(({ name }) => name === 'gc_findings')).toHaveLength(2);
+  });
+
   test('writes each sighting once', async () => {
     const world = aWorld([aMachine(1, { createdAt: 0 })]);
     await call(world);
