@@ -29,6 +29,27 @@ describe('crashes and outages', () => {
     expect(inserts.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
+  test('row 21: SIGTERM in mid-pass is harmless: the message comes again, and so do those that came meanwhile', async () => {
+    const { control } = world.stack.cloud.compute;
+    const { provision } = world.stack.deployments.instances;
+    control.resetCalls();
+    control.addFault({ kind: 'slowResponse', method: 'instances.insert', ms: 3000, count: 1 });
+    const known = new Set(machines().map(({ name }) => name));
+    await world.apply('terminated', gcpSpec());
+    await poll('the machine exists', () => machines().find(({ name }) => !known.has(name)));
+    const before = provision.pid();
+    provision.kill('SIGTERM');
+    const { host, port } = world.stack.cloud.externalProxy;
+    await world.apply('meanwhile', { maxLeases: 5, endpoint: { host, port } });
+    const [proxy] = await Promise.all([world.ready('terminated'), world.ready('meanwhile')]);
+    expect(provision.pid()).not.toBe(before);
+    const own = machines().filter(({ labels }) => labels['egress-proxy-uid'] === proxy.metadata.uid);
+    expect(own.map(({ address }) => address)).toEqual([proxy.status.host]);
+    const inserts = control.calls({ method: 'instances.insert' });
+    expect(inserts.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(control.countCalls({ method: 'instances.delete' })).toBe(0);
+  });
+
   test('rows 38, 40: a zone without capacity is left for the next, and nothing stays behind in it', async () => {
     const { control } = world.stack.cloud.compute;
     control.addFault({ kind: 'stockOut', method: 'instances.insert', zone: 'europe-west1-b' });
