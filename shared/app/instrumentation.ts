@@ -3,10 +3,11 @@
 import { metrics } from '@opentelemetry/api';
 
 import type { Clock } from './clock.ts';
+import { errorChain } from './errors.ts';
 import type { Ids } from './ids.ts';
 import { makeLog, type Fields, type Log } from './log.ts';
 import { bothMetrics, logMetrics, meterMetrics, type Metrics } from './metrics.ts';
-import { INSTRUMENTATION, makeTracing, type Tracing } from './tracing.ts';
+import { INSTRUMENTATION, makeTracing, type EndedSpan, type Tracing } from './tracing.ts';
 
 export interface Instrumentation {
   readonly log: Log;
@@ -28,7 +29,10 @@ export interface InstrumentationOptions {
 /** Log lines carry the span that they are written in; metrics and spans go to the log and to OpenTelemetry. */
 export const instrument = (options: InstrumentationOptions): Instrumentation => {
   const { name, scope = () => ({}) } = options;
-  const tracing = makeTracing({ ...options, ended: (span) => log.debug('span', { span }) });
+  // Who catches an error logs it, and may be outside of the span: here it is seen under its trace, too.
+  const ended = ({ error, ...span }: EndedSpan): void =>
+    log.debug('span', { span, ...(error === undefined ? {} : { error: errorChain(error) }) });
+  const tracing = makeTracing({ ...options, ended });
   const log = makeLog(options.write, { function: name }, () => ({ ...scope(), ...tracing.fields() }));
   return {
     log,

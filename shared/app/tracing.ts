@@ -50,7 +50,8 @@ export interface EndedSpan {
   readonly durationMs: number;
   readonly parentSpanId?: string;
   readonly attributes: Attributes;
-  readonly failed: boolean;
+  /** What its work threw. */
+  readonly error?: unknown;
 }
 
 export interface TracingOptions {
@@ -93,22 +94,25 @@ export const makeTracing = ({ projectId, clock, ids, ended }: TracingOptions): T
         .getTracer(INSTRUMENTATION)
         .startSpan(name, { attributes }, parent ? otelContextOf(parent) : ROOT_CONTEXT);
       const began = clock.monotonic();
+      const end = (thrown: { readonly error?: unknown }): void => {
+        span.end();
+        ended({
+          name,
+          durationMs: Math.round(clock.monotonic() - began),
+          ...(parent ? { parentSpanId: parent.spanId } : {}),
+          attributes,
+          ...thrown,
+        });
+      };
       return storage.run(contextOf(span, parent), async () => {
-        let failed = true;
         try {
           const result = await work();
-          failed = false;
+          end({});
           return result;
-        } finally {
-          if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
-          span.end();
-          ended({
-            name,
-            durationMs: Math.round(clock.monotonic() - began),
-            ...(parent ? { parentSpanId: parent.spanId } : {}),
-            attributes,
-            failed,
-          });
+        } catch (error) {
+          span.setStatus({ code: SpanStatusCode.ERROR });
+          end({ error });
+          throw error;
         }
       });
     },

@@ -23,16 +23,14 @@ const lineSchema = z
     function: z.string(),
     'logging.googleapis.com/trace': z.string().default(''),
     'logging.googleapis.com/spanId': z.string().default(''),
-    span: z
-      .object({ name: z.string(), parentSpanId: z.string().optional(), failed: z.boolean() })
-      .loose()
-      .optional(),
+    span: z.object({ name: z.string(), parentSpanId: z.string().optional() }).loose().optional(),
   })
   .transform((line) => ({
     message: line.message,
     trace: line['logging.googleapis.com/trace'].replace('projects/p/traces/', ''),
     span: line['logging.googleapis.com/spanId'],
     ended: line.span,
+    error: line['error'],
   }));
 
 /** Tokens 0…01, 0…02, and so on. */
@@ -71,8 +69,8 @@ describe('a span', () => {
     expect(seen).toMatchObject([
       { message: 'in outer', trace: TRACE, span: outer },
       { message: 'in inner', trace: TRACE, span: inner },
-      { message: 'span', span: inner, ended: { name: 'inner', parentSpanId: outer, failed: false } },
-      { message: 'span', span: outer, ended: { name: 'outer', parentSpanId: SPAN, failed: false } },
+      { message: 'span', span: inner, ended: { name: 'inner', parentSpanId: outer } },
+      { message: 'span', span: outer, ended: { name: 'outer', parentSpanId: SPAN } },
       { message: 'outside', trace: '', span: '' },
     ]);
   });
@@ -93,7 +91,7 @@ describe('a span', () => {
     const { tracing, lines } = start();
     const failure = new Error('no');
     await expect(tracing.span('s', {}, () => Promise.reject(failure))).rejects.toBe(failure);
-    expect(lines()).toMatchObject([{ ended: { name: 's', failed: true } }]);
+    expect(lines()).toMatchObject([{ ended: { name: 's' }, error: ['Error: no'] }]);
   });
 
   it('is the very span of an SDK that is registered, under the same parent', async () => {
