@@ -2,27 +2,21 @@
 
 import { setImmediate as turn } from 'node:timers/promises';
 
-import { Timestamp } from '@google-cloud/firestore';
 import { describe, expect, it } from 'vitest';
 
-import { systemClock } from '#shared/app/clock.ts';
-import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
 import type { HttpReply } from '#shared/app/http.ts';
-import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { ProbeOutcome, VerdictState } from '#shared/domain/verdict.ts';
 
 import { makeHandler as makeDiscovery } from '../../../functions/discovery/handler.ts';
 import { makeHandler as makeEcho } from '../../../functions/echo/handler.ts';
 import { makeHandler as makeHealth } from '../../../functions/health/handler.ts';
-import type { Parts as HealthParts } from '../../../functions/health/parts.ts';
-import { parseTarget } from '../../../functions/health/probe/target.ts';
 import { makeHandler as makeProvision } from '../../../functions/provision/handler.ts';
 import { fakeLeases } from '../discovery/fakes.ts';
-import { NOW, aMachine, aPublication, aRecord, uidOf } from '../gc/builders.ts';
 import { call } from '../gc/fakes.ts';
 import { worldOfOrphans } from '../gc/runs.ts';
+import { healthParts, probeOf } from '../health/one-proxy.ts';
 import { gate, leaseDocument, UID } from '../lease/builders.ts';
 import { partsOf } from '../provision/parts.ts';
 import { REF, newWorld } from '../provision/world.ts';
@@ -92,58 +86,6 @@ const aftermath = async (count: () => Calls, run: () => Promise<HttpReply>): Pro
 };
 
 const QUIET = { open: 0, late: 0, timers: 0 };
-
-const probeOf = (reason: string) => ({
-  message: {
-    data: Buffer.from(JSON.stringify({ uid: uidOf(1), reason })).toString('base64'),
-    messageId: '1',
-  },
-});
-
-/** Health over one record, whose endpoint has this verdict and answers like this. */
-const healthParts = (state: VerdictState, outcome: ProbeOutcome): HealthParts => {
-  const target = parseTarget('https://echo.example/', 'echo');
-  if (!target) throw new TypeError('no target');
-  const version = { updateTime: Timestamp.fromMillis(1) };
-  const verdict = { state, since: 1, checkedAt: 1 };
-  let record = aRecord(1, {
-    serving: { ...aPublication(aMachine(1)), verdict },
-    healthCheck: { ...DEFAULT_HEALTH_CHECK, failureThreshold: 1 },
-  });
-  const stored = () => ({ record, version, readTime: NOW });
-  const claim = {
-    now: NOW,
-    state: { flips: [], flipsId: '', massFailures: 0, doubts: [] },
-    save: () => Promise.resolve(),
-  };
-  const prober: HealthParts['prober'] = {
-    // Without a proxy the target is always reached.
-    probe: (via) => Promise.resolve({ outcome: via ? outcome : 'Ok' }),
-  };
-  return {
-    installation: record.installation,
-    records: {
-      read: () => Promise.resolve(stored()),
-      write: (next) => {
-        record = next;
-        return Promise.resolve(version);
-      },
-      probed: () => Promise.resolve({ records: [stored()], unreadable: [], readTime: NOW }),
-    },
-    rounds: { claim: () => Promise.resolve(claim) },
-    views: { write: () => Promise.resolve(0) },
-    credentials: { read: () => Promise.resolve(undefined) },
-    publisher: { change: () => Promise.resolve() },
-    prober,
-    targets: [target],
-    shards: 1,
-    probesAtOnce: 64,
-    clock: systemClock,
-    ids: systemIds,
-    log: makeLog(() => undefined),
-    metrics: noMetrics,
-  };
-};
 
 describe('row 20: when the answer is out, no call is under way, none follows, and no timer runs', () => {
   it('and whatever does otherwise is seen', async () => {
