@@ -1,3 +1,4 @@
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { describe, expect, test } from 'vitest';
@@ -81,5 +82,24 @@ describe('alerts', () => {
     const books = await readRunbooks(join(import.meta.dirname, '../../../terraform/runbooks'));
     expect(books.size).toBeGreaterThan(10);
     expect([...books].filter(([, content]) => content.length > 8192)).toEqual([]);
+  });
+
+  test('by name in a filter are raised by the code under that name', async () => {
+    const root = join(import.meta.dirname, '../../..');
+    const module = await readFile(join(root, 'terraform/observability.tf'), 'utf8');
+    const filters = [...module.matchAll(/\b(?:jsonPayload\.|labels\.)alert ?= ?(?:one_of\()?[^\n]*/g)].join(
+      '',
+    );
+    const named = [...filters.matchAll(/\\"([A-Z]\w+)\\"/g)].map(([, name]) => name);
+    const code = await Promise.all(
+      DEPLOYABLES.map(async (name) => {
+        const folder = join(root, 'functions', name);
+        const files = (await readdir(folder)).filter((file) => file.endsWith('.ts'));
+        return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('');
+      }),
+    );
+    const raised = new Set([...code.join('').matchAll(/'([A-Z]\w+)'/g)].map(([, name]) => name));
+    expect(named).toContain('FirestoreStuck');
+    expect(named.filter((name) => !raised.has(name))).toEqual([]);
   });
 });
