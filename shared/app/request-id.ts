@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { replyToError, type HttpHandler, type HttpReply } from './http.ts';
 import type { Ids } from './ids.ts';
 import type { Fields, Log } from './log.ts';
-import { contextOfRequest, logFieldsOf } from './trace-context.ts';
+import { contextOfRequest, formatTraceparent, logFieldsOf } from './trace-context.ts';
 
 export const REQUEST_ID = 'x-request-id';
 
@@ -30,16 +30,27 @@ export const withRequestId = (reply: HttpReply, requestId: string): HttpReply =>
   ...(isProblem(reply) ? { body: { ...Object(reply.body), requestId } } : {}),
 });
 
+interface Request {
+  readonly fields: Fields;
+  readonly traceparent: string | undefined;
+}
+
 export interface RequestScope {
-  run<T>(fields: Fields, work: () => Promise<T>): Promise<T>;
+  run<T>(request: Request, work: () => Promise<T>): Promise<T>;
   /** Of the request that the caller runs in; empty outside of any. */
   readonly fields: () => Fields;
+  /** The same, where the request said in which span it was sent. */
+  readonly traceparent: () => string | undefined;
 }
 
 /** What is known of a request wherever it leads. Work that several requests share counts as that of the first. */
 export const requestScope = (): RequestScope => {
-  const storage = new AsyncLocalStorage<Fields>();
-  return { run: (fields, work) => storage.run(fields, work), fields: () => storage.getStore() ?? {} };
+  const storage = new AsyncLocalStorage<Request>();
+  return {
+    run: (request, work) => storage.run(request, work),
+    fields: () => storage.getStore()?.fields ?? {},
+    traceparent: () => storage.getStore()?.traceparent,
+  };
 };
 
 export interface IdentifiedOptions {
@@ -58,7 +69,8 @@ export const identified =
     const requestId = requestIdOf(request.headers, ids);
     const context = contextOfRequest(request.headers);
     const fields = { requestId, ...(context ? logFieldsOf(projectId, context) : {}) };
-    return scope.run(fields, async () => {
+    const traceparent = context && formatTraceparent(context);
+    return scope.run({ fields, traceparent }, async () => {
       try {
         return withRequestId(await handler(request), requestId);
       } catch (error) {

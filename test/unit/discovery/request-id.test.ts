@@ -75,7 +75,7 @@ describe('a request id', () => {
     const handler = identified(
       async ({ path }) => {
         await Promise.resolve();
-        log.info(`at ${path}`);
+        log.info(`at ${path}`, { caused: scope.traceparent() });
         throw new SystemError('Transient', `away at ${path}`);
       },
       { ids: { uuid: () => '' }, log, scope, projectId: 'p' },
@@ -105,7 +105,12 @@ describe('a request id', () => {
     ]);
     const traced = seen.filter((line) => 'logging.googleapis.com/trace' in line);
     expect(traced).toMatchObject([
-      { requestId: 'one', 'logging.googleapis.com/trace': `projects/p/traces/${TRACE}` },
+      {
+        requestId: 'one',
+        'logging.googleapis.com/trace': `projects/p/traces/${TRACE}`,
+        'logging.googleapis.com/spanId': '0000000000000001',
+        caused: `00-${TRACE}-0000000000000001-00`,
+      },
       { requestId: 'one' },
     ]);
     log.info('outside');
