@@ -51,12 +51,13 @@ locals {
     })
   }
 
-  # Internal means: Pub/Sub and Scheduler of this project. Crawlers, probed targets and people come from elsewhere.
+  # Internal means: Pub/Sub and Scheduler of this project. Crawlers, probed targets and people come from elsewhere. gc holds
+  # the whole fleet at once: some 480 MiB of 10,000 proxies.
   settings = {
     provision = { memory = "512Mi", timeout = 540, internal = true, max_instances = 10 }
     health    = { memory = "512Mi", timeout = 540, internal = true, max_instances = 10 }
     discovery = { memory = "256Mi", timeout = 60, internal = false, max_instances = 20 }
-    gc        = { memory = "512Mi", timeout = 300, internal = false, max_instances = 3 }
+    gc        = { memory = "1Gi", timeout = 300, internal = false, max_instances = 3 }
     echo      = { memory = "256Mi", timeout = 10, internal = false, max_instances = 10 }
   }
 
