@@ -32,8 +32,6 @@ locals {
     record = { collection = "proxies", field = "record" }
     gate   = { collection = "leases", field = "gate" }
     leases = { collection = "leases", field = "leases" }
-    ended  = { collection = "leases", field = "ended" }
-    fence  = { collection = "leases", field = "fence" }
     flips  = { collection = "rounds", field = "flips" }
     doubts = { collection = "rounds", field = "doubts" }
     view   = { collection = "views", field = "data" }

@@ -206,7 +206,7 @@ export const makeBatchCommit = (options: BatchCommitOptions): BatchCommit => {
     if (!isFresh && needsFreshRead(batch, outcomes)) return false;
     if (document !== stored.document) {
       const entries = newEntries(stored.document, batch, outcomes);
-      memory.put(uid, { document, version: await leases.commit(uid, stored.version, document, entries) });
+      memory.put(uid, await leases.commit(uid, stored, document, entries));
     }
     settle(batch, (index) => {
       const outcome = outcomes[index];

@@ -1,6 +1,6 @@
 /**
- * The leases in a lease document, as JSON text: a commit rewrites all of them, and one text costs the database and its client
- * far less than a map of a dozen fields per lease.
+ * What a commit always rewrites of a lease document, as one JSON text: it costs the database and its client far less than a
+ * map of a dozen fields per lease, and less than several fields.
  */
 
 import { z } from 'zod';
@@ -36,15 +36,18 @@ export const jsonText = z.string().transform((text, context): unknown => {
   }
 });
 
-/** Field `leases`. */
-export const leasesText = jsonText.pipe(z.record(z.string(), leaseSchema));
+/** Field `leases`: what only lease operations change. */
+export type LeaseContent = Pick<LeaseDocument, 'leases' | 'ended' | 'fence'>;
 
-/** Field `ended`. */
-export const endedText = jsonText.pipe(
-  z.array(z.object({ id: z.string(), reason: z.enum(END_REASONS), at: z.number() })),
+export const NO_LEASES: LeaseContent = { leases: {}, ended: [], fence: 0 };
+
+export const leasesText = jsonText.pipe(
+  z.object({
+    leases: z.record(z.string(), leaseSchema),
+    ended: z.array(z.object({ id: z.string(), reason: z.enum(END_REASONS), at: z.number() })),
+    fence: z.number(),
+  }),
 );
 
-export const toText = ({ leases, ended }: Pick<LeaseDocument, 'leases' | 'ended'>) => ({
-  leases: JSON.stringify(leases),
-  ended: JSON.stringify(ended),
-});
+export const toText = ({ leases, ended, fence }: LeaseContent): string =>
+  JSON.stringify({ leases, ended, fence });

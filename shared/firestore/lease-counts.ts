@@ -12,7 +12,9 @@ import { jsonText } from './lease-codec.ts';
 export type LeaseCounts = Readonly<Record<string, { readonly count: number; readonly lastExpiry: number }>>;
 
 const schema = jsonText.pipe(
-  z.record(z.string(), z.object({ endpoint: z.object({ id: z.string() }), expiresAt: z.number() })),
+  z.object({
+    leases: z.record(z.string(), z.object({ endpoint: z.object({ id: z.string() }), expiresAt: z.number() })),
+  }),
 );
 
 /** Counts by the server's clock. No document means no lease; one that cannot be read throws `InvalidSpec`. */
@@ -25,7 +27,7 @@ export const readLeaseCounts = async (db: Firestore, uid: string): Promise<Lease
   if (!parsed.success) throw new SystemError('InvalidSpec', `Firestore: leases of ${uid} are not readable`);
   const now = snapshot.readTime.toMillis();
   const counts: Record<string, { count: number; lastExpiry: number }> = {};
-  for (const { endpoint, expiresAt } of Object.values(parsed.data)) {
+  for (const { endpoint, expiresAt } of Object.values(parsed.data.leases)) {
     if (expiresAt <= now) continue;
     const before = counts[endpoint.id] ?? { count: 0, lastExpiry: 0 };
     counts[endpoint.id] = {

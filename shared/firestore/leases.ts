@@ -10,19 +10,19 @@ import type { LeaseDocument } from '#shared/domain/lease.ts';
 
 import { firestoreCall } from './client.ts';
 import type { IdempotencyEntry, IdempotencyStore } from './idempotency.ts';
-import { endedText, leasesText, toText } from './lease-codec.ts';
+import { leasesText, toText } from './lease-codec.ts';
 import { gateSchema } from './record-schema.ts';
 import type { Version } from './records.ts';
 import type { ServerTime } from './server-time.ts';
 
-const documentSchema: z.ZodType<LeaseDocument> = z.object({
-  gate: gateSchema,
-  freeAt: z.number(),
-  leases: leasesText,
-  ended: endedText,
-  fence: z.number(),
-  holders: z.array(z.string()),
-});
+const documentSchema = z
+  .object({
+    gate: gateSchema,
+    freeAt: z.number(),
+    leases: leasesText,
+    holders: z.array(z.string()),
+  })
+  .transform(({ leases, ...rest }): LeaseDocument => ({ ...rest, ...leases }));
 
 export interface StoredLeases {
   readonly document: LeaseDocument;
@@ -42,9 +42,12 @@ export const holderKey = (caller: string, holder: string): string =>
     .update(JSON.stringify([caller, holder]))
     .digest('hex');
 
-const holdersOf = (document: LeaseDocument): readonly string[] => [
-  ...new Set(Object.values(document.leases).map(({ caller, holder }) => holderKey(caller, holder))),
+const holdersOf = ({ leases }: LeaseDocument): readonly string[] => [
+  ...new Set(Object.values(leases).map(({ caller, holder }) => holderKey(caller, holder))),
 ];
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((each, index) => each === b[index]);
 
 /** Server milliseconds of a version, rounded down. */
 export const versionTime = ({ updateTime }: Version): number => updateTime.toMillis();
@@ -108,28 +111,34 @@ export const leaseStore = (db: Firestore, time: ServerTime, idempotency: Idempot
     },
 
     /**
-     * Replaces everything but the gate, with the entries of granted requests, if the document is still at `version`. Throws
-     * `Conflict` when it is not or when an entry exists, but also when the library repeated a commit that had gone through:
-     * after any error the caller reads again.
+     * Replaces everything but the gate, with the entries of granted requests, if the document is still at the version of
+     * `before`; returns what is stored then. Throws `Conflict` when it is not or when an entry exists, but also when the
+     * library repeated a commit that had gone through: after any error the caller reads again.
      */
     async commit(
       uid: string,
-      version: Version,
-      document: LeaseDocument,
+      before: StoredLeases,
+      next: LeaseDocument,
       entries: readonly IdempotencyEntry[],
-    ): Promise<Version> {
-      const { fence, freeAt } = document;
+    ): Promise<StoredLeases> {
+      const document = { ...next, holders: holdersOf(next) };
+      const { freeAt, holders } = document;
       const batch = db.batch();
+      // Indexed fields only when they change: each costs the database a rewritten index.
       batch.update(
         leases.doc(uid),
-        { ...toText(document), fence, freeAt, holders: holdersOf(document) },
-        { lastUpdateTime: version.updateTime },
+        {
+          leases: toText(document),
+          ...(freeAt === before.document.freeAt ? {} : { freeAt }),
+          ...(isSame(holders, before.document.holders) ? {} : { holders }),
+        },
+        { lastUpdateTime: before.version.updateTime },
       );
       for (const entry of entries) idempotency.addTo(batch, entry, time.now());
       const [result] = await firestoreCall(db, `commit leases ${uid}`, () => batch.commit());
       if (!result) throw new SystemError('Transient', 'Firestore: a commit without a result');
       time.observe(result.writeTime);
-      return { updateTime: result.writeTime };
+      return { document, version: { updateTime: result.writeTime } };
     },
 
     /** Every lease document, tombstones included. */

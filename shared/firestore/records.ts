@@ -19,7 +19,7 @@ import { bucketOf, type BucketRange } from '#shared/domain/shard.ts';
 
 import { firestoreCall } from './client.ts';
 import { SCAN_DEADLINE_MS } from './deadline.ts';
-import { toText } from './lease-codec.ts';
+import { NO_LEASES, toText } from './lease-codec.ts';
 import { recordSchema } from './record-schema.ts';
 
 /** The version that a write is judged against; opaque to callers. */
@@ -152,8 +152,7 @@ export const recordStore = (db: Firestore) => {
       batch.create(leases.doc(record.ref.uid), {
         gate: gateOf(record),
         freeAt: 0,
-        ...toText({ leases: {}, ended: [] }),
-        fence: 0,
+        leases: toText(NO_LEASES),
         holders: [],
       });
       const [result] = await firestoreCall(db, `create record ${record.ref.uid}`, () => batch.commit());

@@ -87,7 +87,7 @@ export const startWitness = (projectId: string): Witness => {
     const { gate, leases } = gateSchema.parse(data);
     const seen: Gates = gates.get(uid) ?? { versions: [], withdrawn: new Set(), leases: new Set() };
     gates.set(uid, seen);
-    judgeLeases(seen, Object.values(leases));
+    judgeLeases(seen, Object.values(leases.leases));
     if (seen.endpointId !== undefined && seen.endpointId !== gate.endpoint?.id)
       seen.withdrawn.add(seen.endpointId);
     if (gate.endpoint && seen.withdrawn.has(gate.endpoint.id))

@@ -4,8 +4,9 @@
  */
 
 import type { Bench, Figure } from '../figure.ts';
+import { racyControl } from '../leases/racy-control.ts';
 import { seeded } from '../leases/random.ts';
-import { racyControl, soak } from '../leases/soak.ts';
+import { soak } from '../leases/soak.ts';
 import { startWorld } from '../leases/world.ts';
 
 const none = (what: string, value: number): Figure => ({

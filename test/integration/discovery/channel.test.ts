@@ -98,7 +98,7 @@ describe('a channel to Firestore', () => {
     expect(resets).toBe(1);
     expect(answer.status).toBe(201);
     const stored = await fleet.db.collection('leases').doc(record.ref.uid).get();
-    const ids = Object.values(leasesText.parse(stored.get('leases'))).map(({ id }) => id);
+    const ids = Object.values(leasesText.parse(stored.get('leases')).leases).map(({ id }) => id);
     expect(ids).toEqual([answer.body['leaseId']]);
     await closeFirestore(over);
     await relay.close();

@@ -4,7 +4,7 @@ import type { Firestore } from '@google-cloud/firestore';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { HttpHandler } from '#shared/app/http.ts';
-import { leasesText } from '#shared/firestore/lease-codec.ts';
+import { NO_LEASES, leasesText, toText } from '#shared/firestore/lease-codec.ts';
 
 import {
   acquire,
@@ -32,7 +32,7 @@ const withStatus = (answers: readonly Answer[], status: number): readonly Answer
 
 const liveLeases = async (uid: string): Promise<readonly string[]> => {
   const stored = await fleet.db.collection('leases').doc(uid).get();
-  return Object.values(leasesText.parse(stored.get('leases'))).map(({ id }) => id);
+  return Object.values(leasesText.parse(stored.get('leases')).leases).map(({ id }) => id);
 };
 
 /** Every document of a database, with the time of its last write. */
@@ -163,7 +163,10 @@ describe('others that write the same documents', () => {
     await fleet.records.create(record);
     await acquire(discovery);
     expect((await acquire(discovery)).status).toBe(503);
-    await fleet.db.collection('leases').doc(record.ref.uid).update({ leases: '{}', freeAt: 0 });
+    await fleet.db
+      .collection('leases')
+      .doc(record.ref.uid)
+      .update({ leases: toText(NO_LEASES), freeAt: 0 });
     const list = await call(discovery, 'GET', '/v1/proxies?free=true');
     expect(list.body['items']).toMatchObject([{ live: 0, free: 1 }]);
     expect((await acquire(discovery)).status).toBe(201);

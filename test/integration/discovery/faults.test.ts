@@ -32,7 +32,7 @@ const losingReplies =
 
 const liveLeases = async (uid: string): Promise<number> => {
   const snapshot = await fleet.db.collection('leases').doc(uid).get();
-  return Object.keys(leasesText.parse(snapshot.get('leases'))).length;
+  return Object.keys(leasesText.parse(snapshot.get('leases')).leases).length;
 };
 
 describe('a commit whose reply is lost', () => {

@@ -124,7 +124,7 @@ describe('renew, report, release, get', () => {
     const lease = await acquire(discovery, {}, tokenOf('crawler@project.iam.gserviceaccount.com'));
     await acquire(discovery);
     const stored = await fleet.db.collection('leases').doc(record.ref.uid).get();
-    const callers = Object.values(leasesText.parse(stored.get('leases'))).map(({ caller }) => caller);
+    const callers = Object.values(leasesText.parse(stored.get('leases')).leases).map(({ caller }) => caller);
     expect(callers.toSorted()).toEqual(['', 'crawler@project.iam.gserviceaccount.com']);
     expect(JSON.stringify(lease)).not.toContain('gserviceaccount');
   });

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, inject, it } from 'vitest';
 
 import { openFleet, type Fleet } from '#test/bench/leases/world.ts';
 import { seeded } from '#test/bench/leases/random.ts';
-import { racyControl, soak } from '#test/bench/leases/soak.ts';
+import { racyControl } from '#test/bench/leases/racy-control.ts';
+import { soak } from '#test/bench/leases/soak.ts';
 
 let fleet: Fleet;
 

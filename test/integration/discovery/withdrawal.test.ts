@@ -34,8 +34,8 @@ const noting =
     const known = new Set<string>();
     return {
       ...store,
-      commit: async (uid, version, document: LeaseDocument, entries) => {
-        const result = await store.commit(uid, version, document, entries);
+      commit: async (uid, before, document: LeaseDocument, entries) => {
+        const result = await store.commit(uid, before, document, entries);
         for (const { id, endpoint } of Object.values(document.leases)) {
           if (known.has(id)) continue;
           known.add(id);
@@ -43,7 +43,7 @@ const noting =
             leaseId: id,
             endpointId: endpoint.id,
             host: endpoint.host,
-            committed: momentOf(result),
+            committed: momentOf(result.version),
           });
         }
         return result;

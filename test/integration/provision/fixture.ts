@@ -214,7 +214,7 @@ export const startProvision = async (
       const endpoint = (await read(name))?.record.serving?.endpoint ?? { id: 'none' };
       const lease = { id: 'l', endpoint, expiresAt: clock.now() + ms };
       const leases = db.collection('leases').doc(uidOf(name));
-      await leases.update({ leases: JSON.stringify(ms > 0 ? { l: lease } : {}) });
+      await leases.update({ leases: JSON.stringify({ leases: ms > 0 ? { l: lease } : {} }) });
     },
     stop: async () => {
       await close();

@@ -75,7 +75,7 @@ export const fakeLeases = (uid: string, initial: LeaseDocument) => {
       },
       commit: async (
         _uid: string,
-        { updateTime }: StoredLeases['version'],
+        { version: { updateTime } }: StoredLeases,
         next: LeaseDocument,
         added: readonly IdempotencyEntry[],
       ) => {
@@ -87,7 +87,7 @@ export const fakeLeases = (uid: string, initial: LeaseDocument) => {
         if (!fault || fault.stored) store(next, added);
         if (fault) throw fault.error;
         time.observe(stamp());
-        return { updateTime: stamp() };
+        return { document: next, version: { updateTime: stamp() } };
       },
     },
     views: { read: () => Promise.resolve(undefined) },
