@@ -28,3 +28,21 @@ export const configSchema = z
   );
 
 export type Config = z.output<typeof configSchema>;
+
+/** The settings that the application takes. */
+export const settingsOf = (config: Config) => ({
+  projectId: config.GOOGLE_CLOUD_PROJECT,
+  databaseId: config.FIRESTORE_DATABASE,
+  credentialsDatabaseId: config.CREDENTIALS_DATABASE,
+  installation: config.INSTALLATION_ID,
+  namespaces: config.PROXY_NAMESPACES,
+  changesTopic: config.PROXY_CHANGES_TOPIC,
+  probesTopic: config.PROXY_PROBES_TOPIC,
+  ttl: {
+    minSeconds: config.LEASE_TTL_MIN_SECONDS,
+    maxSeconds: config.LEASE_TTL_MAX_SECONDS,
+    defaultSeconds: config.LEASE_TTL_DEFAULT_SECONDS,
+  },
+});
+
+export type Settings = ReturnType<typeof settingsOf>;

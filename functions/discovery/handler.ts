@@ -4,6 +4,7 @@ import { callerOf } from '#shared/app/caller.ts';
 import type { Clock } from '#shared/app/clock.ts';
 import type { HttpHandler } from '#shared/app/http.ts';
 import type { Ids } from '#shared/app/ids.ts';
+import { lazily } from '#shared/app/lazily.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
 import type { CredentialStore } from '#shared/firestore/credentials.ts';
@@ -21,7 +22,6 @@ import { makeFleet } from './fleet.ts';
 import { makeGroupCommit } from './group-commit.ts';
 import { parseBody, parseIdempotencyKey, parseLabelSelector, parseQuery } from './input.ts';
 import { makeLeaseCalls, type LeaseCallOptions } from './leases.ts';
-import { openApiDocument } from './openapi.ts';
 import { makeProxyList } from './proxies.ts';
 import { makeRouter, type Call, type Routes } from './router.ts';
 import { inputSchemas, type InputSchemas, type TtlLimits } from './schemas.ts';
@@ -119,10 +119,19 @@ const leaseRoutes = ({ lease }: Calls, schemas: InputSchemas): Routes => ({
   },
 });
 
+/** Made when it is first asked for: few instances ever are. */
+const documentOf = (schemas: InputSchemas): (() => Promise<unknown>) => {
+  const document = lazily(async () => {
+    const { openApiDocument } = await import('./openapi.ts');
+    return openApiDocument(schemas);
+  });
+  return document.get;
+};
+
 const operatorRoutes = ({ ready }: Calls, schemas: InputSchemas): Routes => {
-  const document = openApiDocument(schemas);
+  const document = documentOf(schemas);
   return {
-    '/openapi.json': { GET: () => ({ status: 200, body: document }) },
+    '/openapi.json': { GET: async () => ({ status: 200, body: await document() }) },
     '/health': { GET: () => ok(200, { status: 'ok' }) },
     '/ready': {
       GET: async () => {

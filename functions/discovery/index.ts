@@ -2,13 +2,12 @@ import { systemClock as clock } from '#shared/app/clock.ts';
 import { parseConfig } from '#shared/app/config.ts';
 import { systemIds as ids } from '#shared/app/ids.ts';
 import { instrument } from '#shared/app/instrumentation.ts';
+import { lazily } from '#shared/app/lazily.ts';
+import { closeOpened, onDemand } from '#shared/app/on-demand.ts';
 import { identified, requestScope } from '#shared/app/request-id.ts';
 import { serve } from '#shared/app/serve.ts';
-import { openPublisher } from '#shared/pubsub/publisher.ts';
 
-import { configSchema } from './config.ts';
-import { makeHandler } from './handler.ts';
-import { openStores, settingsOf } from './wiring.ts';
+import { configSchema, settingsOf } from './config.ts';
 
 const scope = requestScope();
 const settings = settingsOf(parseConfig(configSchema, process.env));
@@ -31,12 +30,11 @@ const onStuck = (): void => {
   });
   setTimeout(() => process.exit(1), LAST_ANSWERS_MS);
 };
-const stores = openStores({ ...settings, clock, onStuck });
-const publisher = openPublisher(settings);
 
-const handler = makeHandler({ ...settings, ...tools, ...stores, publisher });
-serve('discovery', identified(handler, { ...settings, ...tools, scope }), log);
-
-process.once('SIGTERM', () => {
-  void Promise.allSettled([stores.close(), publisher.close()]);
+const application = lazily(async () => {
+  const { openApplication } = await import('./application.ts');
+  return openApplication({ ...settings, ...tools, onStuck });
 });
+serve('discovery', identified(onDemand(application), { ...settings, ...tools, scope }), log);
+
+process.once('SIGTERM', () => void closeOpened(application));

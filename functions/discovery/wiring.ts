@@ -1,4 +1,4 @@
-/** From configuration to what the handler takes. */
+/** From settings to the stores that the handler takes. */
 
 import type { Clock } from '#shared/app/clock.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
@@ -9,23 +9,6 @@ import { leaseStore } from '#shared/firestore/leases.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { serverTime } from '#shared/firestore/server-time.ts';
 import { viewStore } from '#shared/firestore/views.ts';
-
-import type { Config } from './config.ts';
-
-export const settingsOf = (config: Config) => ({
-  projectId: config.GOOGLE_CLOUD_PROJECT,
-  databaseId: config.FIRESTORE_DATABASE,
-  credentialsDatabaseId: config.CREDENTIALS_DATABASE,
-  installation: config.INSTALLATION_ID,
-  namespaces: config.PROXY_NAMESPACES,
-  changesTopic: config.PROXY_CHANGES_TOPIC,
-  probesTopic: config.PROXY_PROBES_TOPIC,
-  ttl: {
-    minSeconds: config.LEASE_TTL_MIN_SECONDS,
-    maxSeconds: config.LEASE_TTL_MAX_SECONDS,
-    defaultSeconds: config.LEASE_TTL_DEFAULT_SECONDS,
-  },
-});
 
 export interface StoreOptions {
   readonly projectId: string;

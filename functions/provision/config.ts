@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
-import { providerFields } from '#shared/providers/providers.ts';
+import { providerFields } from '#shared/providers/configuration.ts';
 
 export const configSchema = z.object({
   GOOGLE_CLOUD_PROJECT: fields.text,
@@ -23,3 +23,19 @@ export const configSchema = z.object({
 });
 
 export type Config = z.output<typeof configSchema>;
+
+/** The settings that the application takes. */
+export const settingsOf = (config: Config) => ({
+  projectId: config.GOOGLE_CLOUD_PROJECT,
+  databaseId: config.FIRESTORE_DATABASE,
+  credentialsDatabaseId: config.CREDENTIALS_DATABASE,
+  installation: config.INSTALLATION_ID,
+  namespaces: config.PROXY_NAMESPACES,
+  changesTopic: config.PROXY_CHANGES_TOPIC,
+  probesTopic: config.PROXY_PROBES_TOPIC,
+  allowPrivateEndpoints: config.ALLOW_PRIVATE_ENDPOINTS,
+  maxReplacingPercent: config.MAX_REPLACING_PERCENT,
+  ...(config.COMPUTE_ENDPOINT === undefined ? {} : { endpoint: config.COMPUTE_ENDPOINT }),
+});
+
+export type Settings = ReturnType<typeof settingsOf>;

@@ -5,6 +5,7 @@ import type { InstancesClient } from '@google-cloud/compute/build/src/v1/instanc
 import type { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
 
 import { SystemError } from '#shared/app/errors.ts';
+import { lazily } from '#shared/app/lazily.ts';
 import { pause } from '#shared/app/wait.ts';
 
 import { toSystemError } from './errors.ts';
@@ -85,23 +86,6 @@ const openDisks = async (endpoint: string | undefined): Promise<DisksClient> => 
   const disks = new Client(await clientOptions(endpoint));
   await withDeadline('sign-in', disks.initialize());
   return disks;
-};
-
-/** Opened at the first use; an opening that failed is tried again. */
-const lazily = <T>(open: () => Promise<T>) => {
-  let opening: Promise<T> | undefined;
-  return {
-    get: async (): Promise<T> => {
-      opening ??= open();
-      try {
-        return await opening;
-      } catch (error) {
-        opening = undefined;
-        throw error;
-      }
-    },
-    opened: () => opening?.catch(() => undefined),
-  };
 };
 
 const callWith = async <C, T>(

@@ -1,117 +1,21 @@
-/** The only way to the cluster. Every error is a `SystemError`; every call but a watch ends within its deadline. */
+/** The only way to the cluster. */
 
-import type { Clock } from '#shared/app/clock.ts';
-import { SystemError } from '#shared/app/errors.ts';
-import type { Log } from '#shared/app/log.ts';
-
+import { clusterOn, type Cluster, type ClusterContext } from './api.ts';
 import type { ClusterOptions } from './configuration.ts';
 import { openConnection } from './connection.ts';
-import { recordEvent, type EventSubject, type ProxyEvent } from './events.ts';
-import { errorOfReply } from './failure.ts';
-import type { ProxyStatus } from './proxy.gen.ts';
-import type { Listing } from './pages.ts';
-import { machinePods, type PodObject } from './pods/schema.ts';
-import { PROXIES, getProxy, patchStatus, setFinalizers, type ObjectName } from './proxies.ts';
-import { namespaceSchema, parseReply, type ProxyObject } from './schema.ts';
-import { readSecret, type SecretReading } from './secrets.ts';
-import { sourceOf, type ObjectSource } from './source.ts';
-import type { WatchEvent, WatchOptions } from './watch.ts';
 
-export type ProxyListing = Listing<ProxyObject>;
-export type ProxyWatchEvent = WatchEvent<ProxyObject>;
-
-export type {
-  ClusterOptions,
-  EventSubject,
-  ObjectName,
-  ObjectSource,
-  PodObject,
-  ProxyEvent,
-  ProxyObject,
-  ProxyStatus,
-  SecretReading,
-  WatchEvent,
-  WatchOptions,
-};
-
-export interface ClusterContext {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Who acts, as Events and the API server's audit log show it, for example `egress-proxies-provision`. */
-  readonly component: string;
-}
-
-export interface Cluster {
-  /** `undefined` only when the API server itself says that this object does not exist. */
-  getProxy(name: ObjectName): Promise<ProxyObject | undefined>;
-  /** `['*']` = all namespaces. Complete, or it throws. */
-  listProxies(namespaces: readonly string[]): Promise<readonly ProxyObject[]>;
-  /** One namespace, or `*`, with the version from which a watch continues. */
-  listNamespace(namespace: string, signal?: AbortSignal): Promise<ProxyListing>;
-  /** Events until the watch ends; see `WatchOptions`. Throws a `SystemError` when it broke. */
-  watchProxies(options: WatchOptions): AsyncIterable<ProxyWatchEvent>;
-  /** The Pods that are an installation's machines. */
-  machinePods(installation: string): ObjectSource<PodObject>;
-  /** Against the version that was read. Throws `Conflict` when it is not the newest, `NotFound` when the Proxy is gone. */
-  setFinalizers(proxy: ProxyObject, finalizers: readonly string[]): Promise<ProxyObject>;
-  /**
-   * One patch that makes the status equal to `status`, fields that vanished removed; no call when it already is. Throws
-   * `Conflict` when the Proxy changed since it was read, `NotFound` when it is gone, `InvalidSpec` when the schema refuses it.
-   */
-  patchStatus(proxy: ProxyObject, status: ProxyStatus): Promise<ProxyObject>;
-  /** A refusal by the cluster is data (`unreadable`); an outage throws. */
-  readSecret(namespace: string, name: string, signal?: AbortSignal): Promise<SecretReading>;
-  /** Best effort: a failure is logged, never thrown. */
-  recordEvent(proxy: EventSubject, event: ProxyEvent): Promise<void>;
-  /** UID of the namespace kube-system, which tells clusters apart. */
-  clusterId(): Promise<string>;
-  close(): Promise<void>;
-}
+export type { Cluster, ClusterContext, ProxyListing, ProxyWatchEvent } from './api.ts';
+export type { ClusterOptions } from './configuration.ts';
+export type { EventSubject, ProxyEvent } from './events.ts';
+export { clusterOptions } from './options.ts';
+export type { PodObject } from './pods/schema.ts';
+export type { ObjectName } from './proxies.ts';
+export type { ProxyStatus } from './proxy.gen.ts';
+export type { ProxyObject } from './schema.ts';
+export type { SecretReading } from './secrets.ts';
+export type { ObjectSource } from './source.ts';
+export type { WatchEvent, WatchOptions } from './watch.ts';
 
 /** Opens nothing until the first call. Throws `NotConfigured` for a configuration that can never work. */
-export const openCluster = (options: ClusterOptions, context: ClusterContext): Cluster => {
-  const connection = openConnection(options, context.component);
-  const proxies = sourceOf(connection, PROXIES);
-  return {
-    getProxy: (name) => getProxy(connection, name),
-    async listProxies(namespaces) {
-      const all: ProxyObject[] = [];
-      for (const namespace of new Set(namespaces)) all.push(...(await proxies.list(namespace)).items);
-      return all;
-    },
-    listNamespace: (namespace, signal) => proxies.list(namespace, signal),
-    watchProxies: (watch) => proxies.watch(watch),
-    machinePods: (installation) => sourceOf(connection, machinePods(installation)),
-    setFinalizers: (proxy, finalizers) => setFinalizers(connection, proxy, finalizers),
-    patchStatus: (proxy, status) => patchStatus(connection, proxy, status),
-    readSecret: (namespace, name, signal) => readSecret(connection, namespace, name, signal),
-    async recordEvent(proxy, event) {
-      try {
-        await recordEvent(connection, proxy, event, context);
-      } catch (error) {
-        const { namespace, name } = proxy.metadata;
-        context.log.error('an Event could not be recorded', error, { namespace, name, reason: event.reason });
-      }
-    },
-    async clusterId() {
-      const what = 'get of namespace kube-system';
-      const reply = await connection.send({ method: 'GET', path: '/api/v1/namespaces/kube-system' });
-      if (reply.status !== 200) throw errorOfReply(what, reply, 'kube-system');
-      return parseReply(what, namespaceSchema, reply.text).metadata.uid;
-    },
-    close: () => connection.close(),
-  };
-};
-
-/** The options that a function's environment asks for. Throws `NotConfigured` when it names no cluster. */
-export const clusterOptions = (env: {
-  readonly KUBECONFIG?: string | undefined;
-  readonly CLUSTER_ENDPOINT?: string | undefined;
-}): ClusterOptions => {
-  if (env.KUBECONFIG) return { kubeconfig: env.KUBECONFIG };
-  if (env.CLUSTER_ENDPOINT) return { endpoint: env.CLUSTER_ENDPOINT };
-  throw new SystemError(
-    'NotConfigured',
-    'Configuration is not usable:\n  KUBECONFIG or CLUSTER_ENDPOINT: is required',
-  );
-};
+export const openCluster = (options: ClusterOptions, context: ClusterContext): Cluster =>
+  clusterOn(openConnection(options, context.component), context);

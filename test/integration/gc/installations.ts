@@ -24,9 +24,9 @@ import { makeAddressAllocator } from '#test/compute/addresses.ts';
 import { startComputeStandIn, type ComputeStandIn } from '#test/compute/stand-in.ts';
 
 import { makeHandler } from '../../../functions/gc/handler.ts';
-import { openStores, settingsOf } from '../../../functions/gc/wiring.ts';
+import { openStores } from '../../../functions/gc/wiring.ts';
 import { parseConfig } from '#shared/app/config.ts';
-import { configSchema } from '../../../functions/gc/config.ts';
+import { configSchema, settingsOf } from '../../../functions/gc/config.ts';
 import { api, proxyPath, randomName } from '../proxies.ts';
 
 export const ZONE = 'europe-west1-b';

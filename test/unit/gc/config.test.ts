@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { parseConfig } from '#shared/app/config.ts';
 
-import { configSchema } from '../../../functions/gc/config.ts';
-import { limitsOf } from '../../../functions/gc/wiring.ts';
+import { configSchema, limitsOf } from '../../../functions/gc/config.ts';
 
 const REQUIRED = { GOOGLE_CLOUD_PROJECT: 'project', INSTALLATION_ID: 'prod', PROXY_NAMESPACES: 'crawlers' };
 

@@ -1,0 +1,48 @@
+/** Everything that a run needs, loaded by the first one. */
+
+import type { Clock } from '#shared/app/clock.ts';
+import type { Ids } from '#shared/app/ids.ts';
+import type { Instrumentation } from '#shared/app/instrumentation.ts';
+import type { Metrics } from '#shared/app/metrics.ts';
+import type { Application } from '#shared/app/on-demand.ts';
+import { clusterOn } from '#shared/kubernetes/api.ts';
+import { lazyConnection } from '#shared/kubernetes/lazy-connection.ts';
+import type { ClusterOptions } from '#shared/kubernetes/options.ts';
+import { countCalls } from '#shared/providers/counted.ts';
+import { buildProviders, type Providers } from '#shared/providers/providers.ts';
+import { lazyPublisher } from '#shared/pubsub/lazy-publisher.ts';
+
+import type { Settings } from './config.ts';
+import { makeHandler } from './handler.ts';
+import { lazyStores } from './lazy-stores.ts';
+
+export interface ApplicationOptions extends Settings, Instrumentation {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly clusterOptions: ClusterOptions;
+  readonly providerNames: readonly string[];
+}
+
+const COMPONENT = 'egress-proxies-gc';
+
+/** The same, with their calls counted. */
+const countedProviders = (providers: Providers, metrics: Metrics): Providers =>
+  countCalls(providers, ({ provider, call, result }) =>
+    metrics.count('gc_provider_calls', { provider, call, result }),
+  );
+
+export const openApplication = (options: ApplicationOptions): Application => {
+  const cluster = clusterOn(lazyConnection(options.clusterOptions, COMPONENT), {
+    ...options,
+    component: COMPONENT,
+  });
+  const built = buildProviders(options.providerNames, options);
+  const providers = Object.values(countedProviders(built, options.metrics));
+  const publisher = lazyPublisher({ ...options, traceparent: options.tracing.traceparent });
+  const stores = lazyStores(options);
+  return {
+    handler: makeHandler({ ...options, ...stores, providers, publisher, cluster }),
+    close: () =>
+      Promise.allSettled([cluster, ...providers, publisher, stores].map((client) => client.close())),
+  };
+};

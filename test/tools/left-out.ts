@@ -1,0 +1,89 @@
+/**
+ * Parts of the client libraries that no function ever uses, but that every start would read: generated code for messages
+ * that gRPC itself encodes from their description, clients of other services, other languages. In a bundle, others stand in
+ * for them, which say so when they are called after all.
+ */
+
+import type { Plugin } from 'esbuild';
+
+/** Contents of a module, or the names of exports that throw. */
+type Replacement = string | readonly string[];
+
+const throwing = (file: string, names: readonly string[]): string =>
+  names
+    .map(
+      (name) =>
+        `exports.${name} = function ${name}() { throw new Error('${name} of ${file} is not in this bundle'); };`,
+    )
+    .join('\n');
+
+const NOTHING = 'module.exports = {};';
+/** The client of a second service that a client makes with itself, and only closes. */
+const companion = (name: string): string =>
+  `exports.${name} = class { initialize() { return Promise.resolve(); } close() { return Promise.resolve(); } };`;
+/** A client that is asked for its scopes, and never made. */
+const unmade = (name: string): string =>
+  `exports.${name} = class ${name} { static scopes = []; constructor() { throw new Error('${name} is not in this bundle'); } };`;
+
+/** Messages are described to servers that offer gRPC's reflection; making those descriptions takes longer than all the rest. */
+const NO_DESCRIPTORS = `
+const protobuf = require('../..');
+const descriptor = { $type: { toObject: () => ({}) }, file: [] };
+for (const kind of [protobuf.Root, protobuf.Type, protobuf.Enum]) kind.prototype.toDescriptor = () => descriptor;
+`;
+
+const FIRESTORE_MESSAGES = `
+const Value = { fromObject() { throw new Error('messages of Firestore are not in this bundle'); } };
+module.exports = { google: { firestore: { v1: { Value } } } };
+`;
+
+/** By the end of their path below node_modules. */
+export const LEFT_OUT: Readonly<Record<string, Replacement>> = {
+  'google-gax/build/protos/iam_service.js': NOTHING,
+  'google-gax/build/protos/locations.js': NOTHING,
+  'google-gax/build/protos/operations.js': NOTHING,
+  'google-gax/build/src/locationService.js': companion('LocationsClient'),
+  'google-gax/build/src/iamService.js': companion('IamClient'),
+  'protobufjs/ext/descriptor/index.js': NO_DESCRIPTORS,
+  '@google-cloud/firestore-api/build/protos/protos.js': FIRESTORE_MESSAGES,
+  '@google-cloud/firestore-api/build/src/v1/firestore_admin_client.js': ['FirestoreAdminClient'],
+  '@google-cloud/firestore/build/protos/firestore_v1_proto_api.js': FIRESTORE_MESSAGES,
+  '@google-cloud/firestore/build/src/pipelines/index.js': [
+    'Ordering',
+    'Pipeline',
+    'PipelineSnapshot',
+    'PipelineSource',
+    'and',
+    'average',
+    'count',
+    'countAll',
+    'field',
+    'sum',
+  ],
+  '@google-cloud/firestore/build/src/pipelines/pipeline-util.js': `
+exports.isString = (value) => typeof value === 'string';
+${throwing('pipeline-util.js', ['reverseOrderings', 'toPipelineBooleanExpr', 'whereConditionsFromCursor'])}`,
+  '@google-cloud/pubsub/build/protos/protos.js': NOTHING,
+  '@google-cloud/pubsub-api/build/protos/protos.js': NOTHING,
+  '@google-cloud/pubsub-api/build/src/v1/schema_service_client.js': unmade('SchemaServiceClient'),
+  '@google-cloud/pubsub-api/build/src/v1/subscriber_client.js': unmade('SubscriberClient'),
+  '@opentelemetry/core/build/src/index.js': 'exports.W3CTraceContextPropagator = class {};',
+  'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
+};
+
+/** Puts the replacements in the place of the files. */
+export const leftOut = (): Plugin => ({
+  name: 'left-out',
+  setup: (build) => {
+    const names = Object.keys(LEFT_OUT).map((file) => file.replaceAll(/[.\\]/g, String.raw`\.`));
+    // A Go expression, which knows no `u` flag.
+    const filter = new RegExp(`/node_modules/(?:${names.join('|')})$`);
+    build.onLoad({ filter }, ({ path }) => {
+      const file = path.slice(path.lastIndexOf('/node_modules/') + '/node_modules/'.length);
+      const replacement = LEFT_OUT[file];
+      if (replacement === undefined) return undefined;
+      const contents = typeof replacement === 'string' ? replacement : throwing(file, replacement);
+      return { contents, loader: 'js' };
+    });
+  },
+});
