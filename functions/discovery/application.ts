@@ -13,6 +13,8 @@ import { openStores } from './wiring.ts';
 export interface ApplicationOptions extends Settings, Pick<Instrumentation, 'log' | 'metrics'> {
   readonly clock: Clock;
   readonly ids: Ids;
+  /** `traceparent` of the request that the caller runs in. */
+  readonly traceparent: () => string | undefined;
   /** Called when calls of one database have hung for some time, and none has got through. */
   readonly onStuck: () => void;
 }

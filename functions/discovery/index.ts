@@ -33,7 +33,7 @@ const onStuck = (): void => {
 
 const application = lazily(async () => {
   const { openApplication } = await import('./application.ts');
-  return openApplication({ ...settings, ...tools, onStuck });
+  return openApplication({ ...settings, ...tools, traceparent: scope.traceparent, onStuck });
 });
 serve('discovery', identified(onDemand(application), { ...settings, ...tools, scope }), log);
 

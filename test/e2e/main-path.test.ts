@@ -14,6 +14,7 @@ let tap: Tap;
 /** What no output may hold, in plain or as a header carries it. */
 const MARK = randomBytes(8).toString('hex');
 const CREDENTIALS = { username: `user-${MARK}`, password: `word-${MARK}` };
+const CRAWLERS = randomBytes(16).toString('hex');
 const BASIC = Buffer.from(`${CREDENTIALS.username}:${CREDENTIALS.password}`).toString('base64');
 const spec = (more: Readonly<Record<string, unknown>> = {}) =>
   gcpSpec({
@@ -153,10 +154,14 @@ describe('the main path: apply, lease, fetch, replace, delete', () => {
     expect(lease).toMatchObject(CREDENTIALS);
     const report = {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', traceparent: `00-${CRAWLERS}-${'1'.repeat(16)}-01` },
       body: '{"outcome":"failed"}',
     };
     expect((await fetch(`${world.discoveryUrl}/v1/leases/${lease.leaseId}/report`, report)).status).toBe(202);
+    // Whoever complains finds what came of it in the trace of the complaint.
+    await poll('the report asks for a probe', () =>
+      tap.messages.find(({ text }) => text.includes('report') && text.includes(CRAWLERS)),
+    );
     const refused = await fetchThrough({ ...lease, password: MARK }, world.stack.cloud.target.url);
     expect(refused.status).toBe(407);
     const said = await everythingSaid(world, tap, [lease.leaseId]);
