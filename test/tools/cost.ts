@@ -1,67 +1,25 @@
-/**
- * What an installation costs a month, from operations per minute and list prices. The operations are what tests and
- * benchmarks count on the real emulators; the prices are Google's, as published when they were read.
- */
+/** What an installation costs a month: operations that were counted (`cost-counts.json`), times list prices. */
 
-/** US dollars, us-central1, without free tiers; read between 2026-09 and 2026-11. */
-export const PRICES = {
-  /** Per document. */
-  read: 0.03 / 100_000,
-  write: 0.09 / 100_000,
-  /** Cloud Run, billed by request. */
-  request: 0.4 / 1_000_000,
-  vcpuSecond: 0.000024,
-  gibSecond: 0.0000025,
-  schedulerJob: 0.1,
-  /** Per hour. */
-  address: 0.005,
-  e2Micro: 0.0084,
-  /** Per GiB that Cloud NAT handles. */
-  natGib: 0.045,
-  /** Per GiB-month of a standard disk. */
-  disk: 0.04,
-} as const;
+import type { AtRest, Change, Counts, Leases } from './cost-counts.ts';
+import { PRICES } from './prices.ts';
 
 const MINUTES = 43_800;
 const HOURS = 730;
+const GIB = 2 ** 30;
+/** The least that Pub/Sub bills for a publish or a push. */
+const MESSAGE_BYTES = 1000;
+/** Of both, and of echo, in GiB; each has one vCPU. */
+const MEMORY = { health: 0.5, gc: 1, echo: 0.25, discovery: 0.25 } as const;
+/** Calls on leases that one instance of discovery answers in a second; assumed, since it depends on what calls it. */
+const CALLS_PER_SECOND = 50;
+const DISK_GIB = 10;
+const NAT_ADDRESSES = 2;
 
-/** Operations of one minute in which nothing changes. */
-export interface AtRest {
-  readonly proxies: number;
-  readonly shards: number;
-  readonly reads: number;
-  readonly writes: number;
-  readonly requests: number;
-  /** Seconds for which instances of 1 vCPU are busy: health, gc, echo. */
-  readonly seconds: readonly [health: number, gc: number, echo: number];
-  /** Through Cloud NAT, by health. */
-  readonly bytes: number;
-}
+/** Requests of one minute: Scheduler's two, each probe's of echo, and the direct look at it. */
+export const requestsOf = ({ health }: AtRest): number => health.probes + 3;
 
-/** Both directions of a TLS handshake and an answer, as the wire counts them. */
-const PROBE_BYTES = 6000;
-/** Index of the fleet, what changed since, sightings, the cluster's identity, the lock. */
-const GC_READS = 5;
-const GC_SECONDS = 2;
-
-/** Starts of probes are spread over up to 25 s (`startAfter`), 2 ms apart. */
-const roundSeconds = (proxies: number): number => 1 + Math.min(25, (proxies * 2) / 1000);
-
-export const atRest = (proxies: number): AtRest => {
-  const shards = proxies > 1000 ? 4 : 1;
-  const round = roundSeconds(proxies);
-  return {
-    proxies,
-    shards,
-    // A round reads each record that is published, and claims each shard by a write (goal 9).
-    reads: proxies + shards + GC_READS,
-    writes: shards,
-    // One of Scheduler for health and gc each, and echo's for each probe and each direct look.
-    requests: proxies + 4,
-    seconds: [round, GC_SECONDS, round],
-    bytes: proxies * PROBE_BYTES,
-  };
-};
+const busy = (seconds: number, gib: number): number =>
+  seconds * (PRICES.vcpuSecond.value + gib * PRICES.gibSecond.value);
 
 export interface Line {
   readonly what: string;
@@ -69,42 +27,55 @@ export interface Line {
   readonly cost: number;
 }
 
-const GIB = 2 ** 30;
-
-export const linesOf = ({ proxies, reads, writes, requests, seconds, bytes }: AtRest): readonly Line[] => {
-  const [health, gc, echo] = seconds;
-  const busy = health + gc + echo;
-  const memory = (health + gc) * 0.5 + echo * 0.25;
-  const { read, write, request, vcpuSecond, gibSecond, schedulerJob, address, e2Micro, natGib, disk } =
-    PRICES;
+/** A month in which nothing changes. */
+export const linesOf = (proxies: number, counted: AtRest): readonly Line[] => {
+  const { health, gc } = counted;
+  // Echo answers as long as a round lasts.
+  const running =
+    busy(health.seconds, MEMORY.health) + busy(gc.seconds, MEMORY.gc) + busy(health.seconds, MEMORY.echo);
+  const nat =
+    HOURS * (PRICES.natHour.value + NAT_ADDRESSES * PRICES.natAddress.value) +
+    ((health.probes * health.probeBytes * MINUTES) / GIB) * PRICES.natGib.value;
   return [
-    { what: 'Firestore: reads', cost: reads * MINUTES * read },
-    { what: 'Firestore: writes', cost: writes * MINUTES * write },
-    { what: 'Cloud Run: requests (nearly all of them echo)', cost: requests * MINUTES * request },
-    { what: 'Cloud Run: CPU and memory', cost: MINUTES * (busy * vcpuSecond + memory * gibSecond) },
+    { what: 'Firestore: reads', cost: (health.reads + gc.reads) * MINUTES * PRICES.read.value },
+    { what: 'Firestore: writes', cost: (health.writes + gc.writes) * MINUTES * PRICES.write.value },
     {
-      what: 'Cloud NAT of health: two addresses, and data',
-      cost: 2 * HOURS * address + ((bytes * MINUTES) / GIB) * natGib,
+      what: 'Cloud Run: requests (nearly all of them echo)',
+      cost: requestsOf(counted) * MINUTES * PRICES.request.value,
     },
-    { what: 'Scheduler: two jobs', cost: 2 * schedulerJob },
-    { what: 'The proxies: e2-micro, 10 GiB disk', cost: proxies * (HOURS * e2Micro + 10 * disk) },
-    { what: 'The proxies: an address each', cost: proxies * HOURS * address },
+    { what: 'Cloud Run: CPU and memory', cost: running * MINUTES },
+    { what: 'Cloud NAT of health: two addresses, and data', cost: nat },
+    { what: 'Scheduler: two jobs', cost: 2 * PRICES.schedulerJob.value },
+    {
+      what: `The proxies: e2-micro, ${DISK_GIB} GiB disk`,
+      cost: proxies * (HOURS * PRICES.machine.value + DISK_GIB * PRICES.disk.value),
+    },
+    { what: 'The proxies: an address each', cost: proxies * HOURS * PRICES.address.value },
   ];
 };
 
-/** Dollars for a million leases, each acquired, renewed once, and released; warm instances read nothing (idea 6). */
-export const leasesPerMillion = (): number => {
-  const calls = 3_000_000;
-  const { write, request, vcpuSecond, gibSecond } = PRICES;
-  // At 50 calls a second an instance is busy all the time.
-  const busy = calls / 50;
-  return calls * write + calls * request + busy * (vcpuSecond + 0.25 * gibSecond);
-};
+/** Dollars for 1,000 proxies that are created, replaced or deleted; what their machines cost is not in it. */
+export const changeCost = ({ reads, writes, deletes, messages }: Change): number =>
+  1000 *
+  (reads * PRICES.read.value +
+    writes * PRICES.write.value +
+    deletes * PRICES.delete.value +
+    messages * (PRICES.request.value + 2 * MESSAGE_BYTES * PRICES.pubsubByte.value));
+
+/** Dollars for a million leases. */
+export const leasesCost = ({ reads, writes, requests }: Leases): number =>
+  1000 *
+  (reads * PRICES.read.value +
+    writes * PRICES.write.value +
+    requests * PRICES.request.value +
+    busy(requests / CALLS_PER_SECOND, MEMORY.discovery));
 
 const money = (dollars: number): string => {
   if (dollars < 1) return dollars.toFixed(2);
   return Math.round(dollars).toLocaleString('en-US');
 };
+
+const plain = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 });
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 
@@ -113,29 +84,79 @@ const total = (lines: readonly Line[]): number => lines.reduce((sum, { cost }) =
 const ours = (lines: readonly Line[]): number =>
   total(lines.filter(({ what }) => !what.startsWith('The proxies')));
 
-/** Two tables: operations, and dollars. */
-export const costTables = (sizes: readonly number[]): string => {
-  const all = sizes.map(atRest);
-  const names = sizes.map((size) => `${size.toLocaleString('en-US')} proxies`);
-  const priced = all.map(linesOf);
+const headOf = (first: string, columns: readonly string[]): readonly string[] => [
+  row([first, ...columns]),
+  row(['---', ...columns.map(() => '--:')]),
+];
+
+const restTables = (counts: Counts): readonly string[] => {
+  const all = Object.entries(counts.atRest).flatMap(([size, { health, gc }]) =>
+    health && gc ? [{ proxies: Number(size), counted: { health, gc } }] : [],
+  );
+  const names = all.map(({ proxies }) => `${plain(proxies)} proxies`);
+  const priced = all.map(({ proxies, counted }) => linesOf(proxies, counted));
   const [first = []] = priced;
-  const count = (what: string, of: (one: AtRest) => number): string =>
-    row([what, ...all.map((one) => Math.round(of(one)).toLocaleString('en-US'))]);
+  const line = (what: string, of: (counted: AtRest) => number): string =>
+    row([what, ...all.map(({ counted }) => plain(of(counted)))]);
   return [
-    row(['each minute, at rest', ...names]),
-    row(['---', ...names.map(() => '--:')]),
-    count('Firestore: documents read', (one) => one.reads),
-    count('Firestore: documents written', (one) => one.writes),
-    count('Cloud Run: requests', (one) => one.requests),
-    count('Cloud Run: seconds of an instance', ({ seconds }) => seconds.reduce((sum, each) => sum + each, 0)),
-    count('Compute Engine: list calls', ({ proxies }) => Math.ceil(proxies / 500)),
+    ...headOf('each minute, at rest', names),
+    line('Firestore: documents read', ({ health, gc }) => health.reads + gc.reads),
+    line('Firestore: documents written', ({ health, gc }) => health.writes + gc.writes),
+    line('Cloud Run: requests', requestsOf),
+    line('Cloud Run: seconds of health, and of echo', ({ health }) => health.seconds),
+    line('Cloud Run: seconds of gc', ({ gc }) => gc.seconds),
+    line('Compute Engine: list calls', ({ gc }) => gc.lists),
+    line('a probe, in bytes', ({ health }) => health.probeBytes),
+    line('memory of gc at its most, in MiB', ({ gc }) => gc.memoryMiB),
     '',
-    row(['US dollars a month', ...names]),
-    row(['---', ...names.map(() => '--:')]),
-    ...first.map(({ what }, line) => row([what, ...priced.map((lines) => money(lines[line]?.cost ?? 0))])),
+    ...headOf('US dollars a month, at rest', names),
+    ...first.map(({ what }, index) => row([what, ...priced.map((lines) => money(lines[index]?.cost ?? 0))])),
     row(['**without the proxies themselves**', ...priced.map((lines) => `**${money(ours(lines))}**`)]),
     row(['**all**', ...priced.map((lines) => `**${money(total(lines))}**`)]),
-    '',
-    `A million leases, each acquired, renewed once and released: ${money(leasesPerMillion())} dollars, nearly all of it Firestore's writes.`,
-  ].join('\n');
+  ];
 };
+
+const changeTable = ({ changes: { created, replaced, deleted } }: Counts): readonly string[] => {
+  const all = [created, replaced, deleted].filter((one) => one !== undefined);
+  const line = (what: string, of: (one: Change) => number, shown = plain): string =>
+    row([what, ...all.map((one) => shown(of(one)))]);
+  return [
+    ...headOf('under load, for each proxy', ['created', 'replaced', 'deleted']),
+    line('Firestore: documents read', ({ reads }) => reads),
+    line('Firestore: documents written', ({ writes }) => writes),
+    line('Firestore: documents deleted', ({ deletes }) => deletes),
+    line('Pub/Sub: messages, each a request of Cloud Run', ({ messages }) => messages),
+    line('Compute Engine: calls', ({ computeCalls }) => computeCalls),
+    line('**US dollars for a thousand**', changeCost, (cost) => `**${money(cost)}**`),
+  ];
+};
+
+const leaseTable = ({ leases: { alone, crowded } }: Counts): readonly string[] => {
+  const all = [alone, crowded].filter((one) => one !== undefined);
+  const line = (what: string, of: (one: Leases) => number, shown = plain): string =>
+    row([what, ...all.map((one) => shown(of(one)))]);
+  return [
+    ...headOf('under load, for 1,000 leases, each acquired, renewed once and released', [
+      'one after the other',
+      '64 at once on one proxy',
+    ]),
+    line('Firestore: documents read', ({ reads }) => reads),
+    line('Firestore: documents written', ({ writes }) => writes),
+    line('Cloud Run: requests', ({ requests }) => requests),
+    line('**US dollars for a million**', leasesCost, (cost) => `**${money(cost)}**`),
+  ];
+};
+
+const priceTable = (): readonly string[] => [
+  row(['list price', 'US dollars', 'page', 'seen']),
+  row(['---', '--:', '---', '---']),
+  ...Object.values(PRICES).map(({ unit, listed, page, firstHand }) =>
+    row([unit, listed, page, firstHand ? 'in a copy of the page' : 'second-hand']),
+  ),
+];
+
+/** Tables of operations and dollars, and of the prices. */
+export const costTables = (counts: Counts): string =>
+  [restTables(counts), changeTable(counts), leaseTable(counts), priceTable()]
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');

@@ -8,14 +8,13 @@ import { z } from 'zod';
 
 import { parseManifests } from '#test/services/api.ts';
 
+import { readCounts } from './cost-counts.ts';
 import { costTables } from './cost.ts';
 import { parseBlocks, type Block } from './hcl-blocks.ts';
 
 const MODULE = join(import.meta.dirname, '../../terraform');
 /** Files with generated sections. */
 export const DOCUMENTS = ['README.md', 'COST.md'];
-
-const SIZES = [100, 1000, 10_000];
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
@@ -111,7 +110,7 @@ const sections = async (): Promise<ReadonlyMap<string, string>> => {
     ['inputs', inputs(parseBlocks(await read('variables.tf')))],
     ['outputs', outputs(parseBlocks(await read('outputs.tf')))],
     ['rbac', rbac([...base, ...pods])],
-    ['cost', costTables(SIZES)],
+    ['cost', costTables(await readCounts())],
   ]);
 };
 

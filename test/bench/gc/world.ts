@@ -105,6 +105,13 @@ export interface GcWorld {
   run(): Promise<HttpReply>;
   /** One run and nothing else: whatever it leaves behind is its own. */
   bareRun(): Promise<HttpReply>;
+  /** For a gc in a process of its own. */
+  readonly parts: {
+    readonly projectId: string;
+    readonly installation: string;
+    readonly cloudUrl: string;
+    readonly proxies: readonly ProxyObject[];
+  };
   /** Bytes of the process before the first run: the fleet, and this bench. */
   readonly rssBefore: number;
   count(): GcCounts;
@@ -170,7 +177,8 @@ export const startGcWorld = async (objects: number, say: (line: string) => void)
     },
     providers: [provider],
     cluster: {
-      listProxies: () => Promise.resolve(fleet.map(({ proxy }) => proxy)),
+      // As from the wire: objects of their own, each time.
+      listProxies: () => Promise.resolve(structuredClone(fleet.map(({ proxy }) => proxy))),
       getProxy: () => Promise.resolve(undefined),
       clusterId: () => Promise.resolve('cluster-1'),
     },
@@ -206,6 +214,12 @@ export const startGcWorld = async (objects: number, say: (line: string) => void)
   await runOnce();
   return {
     run: runOnce,
+    parts: {
+      projectId,
+      installation: INSTALLATION,
+      cloudUrl: cloud.url,
+      proxies: fleet.map(({ proxy }) => proxy),
+    },
     bareRun: () => handler(request),
     rssBefore,
     count: () => ({

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 
 import { DOCUMENTS, generateDocument, withSections } from '#test/tools/generate-docs.ts';
 import { parseBlocks } from '#test/tools/hcl-blocks.ts';
-import { atRest, leasesPerMillion, linesOf } from '#test/tools/cost.ts';
+import { readCounts } from '#test/tools/cost-counts.ts';
+import { changeCost, costTables, leasesCost, linesOf, type Line } from '#test/tools/cost.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -60,11 +61,34 @@ variable "nested" {
   expect(() => parseBlocks('output "x" {\n  value = 1\n}\n')).toThrow('x has no description');
 });
 
-const total = (proxies: number) => linesOf(atRest(proxies)).reduce((sum, { cost }) => sum + cost, 0);
+const sum = (lines: readonly Line[]): number => lines.reduce((all, { cost }) => all + cost, 0);
 
-test('costs grow with the fleet, and the machines are most of them', () => {
-  const machines = linesOf(atRest(1000)).filter(({ what }) => what.startsWith('The proxies'));
-  expect(total(100)).toBeLessThan(total(1000));
-  expect(machines.reduce((sum, { cost }) => sum + cost, 0) / total(1000)).toBeGreaterThan(0.9);
-  expect(leasesPerMillion()).toBeLessThan(10);
+describe('costs', () => {
+  test('were counted for fleets, changes and leases, and grow with the fleet', async () => {
+    const { atRest, changes, leases } = await readCounts();
+    const totals = ['100', '1000'].map((size) => {
+      const { health, gc } = atRest[size] ?? {};
+      return health && gc ? sum(linesOf(Number(size), { health, gc })) : Number.NaN;
+    });
+    expect(totals).toEqual(totals.toSorted((a, b) => a - b));
+    expect(totals[0]).toBeGreaterThan(0);
+    expect(Object.keys(changes)).toEqual(['created', 'replaced', 'deleted']);
+    expect(Object.keys(leases)).toEqual(['alone', 'crowded']);
+  });
+
+  test('are operations times prices', () => {
+    const rest = {
+      health: { shards: 1, reads: 95, writes: 1, probes: 100, probeBytes: 0, seconds: 0 },
+      gc: { reads: 5, writes: 0, lists: 1, seconds: 0, memoryMiB: 0 },
+    };
+    const [reads, writes] = linesOf(100, rest);
+    expect(reads?.cost).toBeCloseTo((100 * 43_800 * 0.03) / 100_000);
+    expect(writes?.cost).toBeCloseTo((43_800 * 0.09) / 100_000);
+    expect(changeCost({ reads: 0, writes: 10, deletes: 0, messages: 0, computeCalls: 9 })).toBeCloseTo(0.009);
+    expect(leasesCost({ reads: 0, writes: 3000, requests: 0 })).toBeCloseTo(2.7);
+  });
+
+  test('of nothing that was counted are tables of nothing, not of guesses', () => {
+    expect(costTables({ atRest: {}, changes: {}, leases: {} })).not.toMatch(/\d proxies/);
+  });
 });
