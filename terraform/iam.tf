@@ -78,6 +78,8 @@ resource "google_project_iam_custom_role" "cluster" {
   role_id     = "egressProxiesCluster_${local.role_suffix}"
   title       = "Egress proxies (${var.installation_id}): reach the cluster"
   permissions = ["container.clusters.connect", "container.clusters.get"]
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_project_iam_member" "cluster" {
@@ -124,6 +126,8 @@ resource "google_project_iam_custom_role" "machines" {
   role_id     = "egressProxiesMachines_${each.key}_${local.role_suffix}"
   title       = "Egress proxies (${var.installation_id}): machines, as ${each.key} needs them"
   permissions = each.value
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_project_iam_member" "machines" {
@@ -150,6 +154,8 @@ resource "google_project_iam_custom_role" "fleet" {
     "compute.zoneOperations.get",
     "compute.zoneOperations.list",
   ]
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_project_iam_member" "fleet" {
@@ -165,6 +171,8 @@ resource "google_project_iam_custom_role" "subnetwork" {
   role_id     = "egressProxiesSubnetwork_${local.role_suffix}"
   title       = "Egress proxies (${var.installation_id}): put machines into a subnetwork"
   permissions = ["compute.subnetworks.use", "compute.subnetworks.useExternalIp"]
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_compute_subnetwork_iam_member" "provision" {

@@ -98,6 +98,8 @@ resource "google_compute_firewall" "deny_proxy" {
   log_config {
     metadata = "EXCLUDE_ALL_METADATA"
   }
+
+  depends_on = [google_project_service.main]
 }
 
 # Crawlers send their proxies wherever they like; the inside of the network is not for them.
@@ -127,6 +129,8 @@ resource "google_compute_firewall" "allow_private_targets" {
   allow {
     protocol = "tcp"
   }
+
+  depends_on = [google_project_service.main]
 }
 
 resource "google_compute_firewall" "deny_private" {
@@ -148,4 +152,6 @@ resource "google_compute_firewall" "deny_private" {
   log_config {
     metadata = "EXCLUDE_ALL_METADATA"
   }
+
+  depends_on = [google_project_service.main]
 }
