@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { fields } from '#shared/app/config.ts';
 
-export const schema = z.object({
+export const configSchema = z.object({
   GOOGLE_CLOUD_PROJECT: fields.text,
   INSTALLATION_ID: fields.installationId,
   PROXY_NAMESPACES: fields.namespaces,

@@ -5,11 +5,11 @@ import { instrument } from '#shared/app/instrumentation.ts';
 import { openCluster } from '#shared/kubernetes/cluster.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 
-import { schema } from './config.ts';
+import { configSchema } from './config.ts';
 import { makeWatcher } from './handler.ts';
 import { closeServer, serve } from './server.ts';
 
-const config = parseConfig(schema, process.env);
+const config = parseConfig(configSchema, process.env);
 const projectId = config.GOOGLE_CLOUD_PROJECT;
 const write = (line: string): boolean => process.stdout.write(line);
 const tools = { clock, ids, ...instrument({ name: 'watcher', projectId, clock, ids, write }) };
