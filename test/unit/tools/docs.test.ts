@@ -66,7 +66,7 @@ const sum = (lines: readonly Line[]): number => lines.reduce((all, { cost }) => 
 describe('costs', () => {
   test('were counted for fleets, changes and leases, and grow with the fleet', async () => {
     const { atRest, changes, leases } = await readCounts();
-    const totals = ['100', '1000'].map((size) => {
+    const totals = ['100', '1000', '10000'].map((size) => {
       const { health, gc } = atRest[size] ?? {};
       return health && gc ? sum(linesOf(Number(size), { health, gc })) : Number.NaN;
     });
