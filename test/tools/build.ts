@@ -103,7 +103,7 @@ const startOf = (name: Deployable): Plugin => ({
 });
 
 /** Modules of their own kind, since only those can be split: what a start does not need is in files of its own. */
-const bundleFunction = async (name: Deployable): Promise<Metafile> => {
+const bundleFunction = async (name: Deployable, outdir: string): Promise<Metafile> => {
   const { metafile } = await build({
     ...OPTIONS,
     plugins: [startOf(name), ...OPTIONS.plugins],
@@ -111,7 +111,7 @@ const bundleFunction = async (name: Deployable): Promise<Metafile> => {
       { in: 'start', out: 'index' },
       { in: join(import.meta.dirname, 'warm.ts'), out: 'warm' },
     ],
-    outdir: join(DIST, name),
+    outdir,
     entryNames: '[name]',
     chunkNames: '[name]-[hash]',
     outExtension: { '.js': '.mjs' },
@@ -123,29 +123,39 @@ const bundleFunction = async (name: Deployable): Promise<Metafile> => {
 };
 
 /** One file, that runs without anything beside it. */
-const bundleProgram = async (name: Deployable): Promise<Metafile> => {
+const bundleProgram = async (name: Deployable, outdir: string): Promise<Metafile> => {
   const { metafile } = await build({
     ...OPTIONS,
     entryPoints: [join(ROOT, 'functions', name, 'index.ts')],
-    outfile: join(DIST, name, 'index.js'),
+    outfile: join(outdir, 'index.js'),
     format: 'cjs',
   });
   return metafile;
 };
 
-const bundle = async (name: Deployable): Promise<Sizes> => {
-  const metafile = await (name === 'watcher' ? bundleProgram(name) : bundleFunction(name));
+const bundle = async (name: Deployable, folder: string): Promise<Sizes> => {
+  const metafile = await (name === 'watcher' ? bundleProgram : bundleFunction)(name, folder);
   const findings = budgetFindings(name, BUDGETS[name], metafile.outputs);
   if (findings.length > 0) throw new Error(findings.join('\n'));
   return sizesOf(metafile.outputs);
 };
 
-const archive = async (name: Deployable): Promise<void> => {
+const archive = async (folder: string): Promise<Uint8Array> => {
   const files: Record<string, Uint8Array> = {};
-  for (const file of (await readdir(join(DIST, name))).toSorted()) {
-    files[file] = await readFile(join(DIST, name, file));
-  }
-  await writeFile(join(DIST, `${name}.zip`), zipSync(files, { mtime: EPOCH, os: 3, attrs: 0o100644 << 16 }));
+  for (const file of (await readdir(folder)).toSorted()) files[file] = await readFile(join(folder, file));
+  return zipSync(files, { mtime: EPOCH, os: 3, attrs: 0o100644 << 16 });
+};
+
+const readManifest = async (): Promise<Package> =>
+  packageSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+
+/** Builds one into `folder`, and its zip beside that. Throws when it does not keep to its budget. */
+export const buildInto = async (name: Deployable, folder: string): Promise<Sizes> => {
+  await rm(folder, { recursive: true, force: true });
+  const sizes = await bundle(name, folder);
+  await writeFile(join(folder, 'package.json'), manifest(name, await readManifest()));
+  await writeFile(`${folder}.zip`, await archive(folder));
+  return sizes;
 };
 
 /** Everything that ends up in a bundle, or decides how. The lockfile stands for what is installed. */
@@ -155,16 +165,9 @@ const STAMP = join(DIST, 'built-from');
 export const SIZES = join(DIST, 'sizes.json');
 
 const buildAnew = async (): Promise<void> => {
-  const root = packageSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
   await mkdir(DIST, { recursive: true });
   const sizes = await Promise.all(
-    DEPLOYABLES.map(async (name) => {
-      await rm(join(DIST, name), { recursive: true, force: true });
-      const size = await bundle(name);
-      await writeFile(join(DIST, name, 'package.json'), manifest(name, root));
-      await archive(name);
-      return [name, size] as const;
-    }),
+    DEPLOYABLES.map(async (name) => [name, await buildInto(name, join(DIST, name))] as const),
   );
   await writeFile(SIZES, `${JSON.stringify(Object.fromEntries(sizes), null, 2)}\n`);
 };

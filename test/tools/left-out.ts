@@ -18,6 +18,8 @@ const throwing = (file: string, names: readonly string[]): string =>
     .join('\n');
 
 const NOTHING = 'module.exports = {};';
+/** A file that is read only where Node.js lacks something that ours has. */
+const NEVER = `throw new Error('a substitute for what every Node.js has is not in this bundle');`;
 /** The client of a second service that a client makes with itself, and only closes. */
 const companion = (name: string): string =>
   `exports.${name} = class { initialize() { return Promise.resolve(); } close() { return Promise.resolve(); } };`;
@@ -37,13 +39,45 @@ const Value = { fromObject() { throw new Error('messages of Firestore are not in
 module.exports = { google: { firestore: { v1: { Value } } } };
 `;
 
+/** What of the client of Kubernetes is used: its configuration, and how it sends; requests are made by hand. */
+const KUBERNETES = `
+export { KubeConfig } from './config.js';
+export { HttpMethod, RequestContext } from './gen/http/http.js';
+export { IsomorphicFetchHttpLibrary } from './gen/http/isomorphic-fetch.js';
+`;
+
+/** Asked for by that configuration, for clients that are not made. */
+const KUBERNETES_CLIENTS = `
+export const createConfiguration = () => { throw new Error('clients of Kubernetes are not in this bundle'); };
+export class ServerConfiguration { constructor() { createConfiguration(); } }
+`;
+
+/** What of the HTTP client is used by that. */
+const UNDICI = `
+exports.Agent = require('./lib/dispatcher/agent');
+exports.ProxyAgent = require('./lib/dispatcher/proxy-agent');
+exports.fetch = require('./lib/web/fetch').fetch;
+`;
+
 /** By the end of their path below node_modules. */
 export const LEFT_OUT: Readonly<Record<string, Replacement>> = {
   'google-gax/build/protos/iam_service.js': NOTHING,
   'google-gax/build/protos/locations.js': NOTHING,
   'google-gax/build/protos/operations.js': NOTHING,
+  'google-gax/build/src/resumableUpload.js': [
+    'ResumableUploadDescriptor',
+    'ResumableUploadSession',
+    'ResumableUploadState',
+    'resumableUploadStub',
+  ],
   'google-gax/build/src/locationService.js': companion('LocationsClient'),
   'google-gax/build/src/iamService.js': companion('IamClient'),
+  '@grpc/grpc-js/build/src/server.js': ['Server'],
+  '@grpc/grpc-js/build/src/server-interceptors.js': [
+    'ResponderBuilder',
+    'ServerInterceptingCall',
+    'ServerListenerBuilder',
+  ],
   'protobufjs/ext/descriptor/index.js': NO_DESCRIPTORS,
   '@google-cloud/firestore-api/build/protos/protos.js': FIRESTORE_MESSAGES,
   '@google-cloud/firestore-api/build/src/v1/firestore_admin_client.js': ['FirestoreAdminClient'],
@@ -68,6 +102,13 @@ ${throwing('pipeline-util.js', ['reverseOrderings', 'toPipelineBooleanExpr', 'wh
   '@google-cloud/pubsub-api/build/src/v1/schema_service_client.js': unmade('SchemaServiceClient'),
   '@google-cloud/pubsub-api/build/src/v1/subscriber_client.js': unmade('SubscriberClient'),
   '@opentelemetry/core/build/src/index.js': 'exports.W3CTraceContextPropagator = class {};',
+  '@kubernetes/client-node/dist/index.js': KUBERNETES,
+  '@kubernetes/client-node/dist/gen/index.js': KUBERNETES_CLIENTS,
+  'undici/index.js': UNDICI,
+  'undici/lib/llhttp/llhttp-wasm.js': NEVER,
+  'undici/lib/milo/no-simd.js': NEVER,
+  'web-streams-polyfill/dist/ponyfill.es2018.js': NEVER,
+  'zod/v4/classic/from-json-schema.js': `export const fromJSONSchema = () => { throw new Error('fromJSONSchema is not in this bundle'); };`,
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
 };
 
