@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 import { BUDGETS, budgetFindings, sizesOf, type Sizes } from './budgets.ts';
 import { fingerprint } from './fingerprint.ts';
-import { leftOut } from './left-out.ts';
+import { leftOut, restOnly } from './left-out.ts';
 import { namedImports } from './named-imports.ts';
 import { prunedProtos, type Services } from './prune-protos.ts';
 
@@ -71,7 +71,7 @@ const OPTIONS = {
   target: 'node24',
   external: [FRAMEWORK],
   legalComments: 'none',
-  plugins: [prunedProtos(CALLED), leftOut(), namedImports()],
+  plugins: [prunedProtos(CALLED), leftOut(), restOnly(), namedImports()],
   logLevel: 'warning',
   sourcemap: false,
   // Less to read at every start; names stay, so that a stack can be read too.

@@ -4,6 +4,9 @@
  * for them, which say so when they are called after all.
  */
 
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+
 import type { Plugin } from 'esbuild';
 
 /** Contents of a module, or the names of exports that throw. */
@@ -111,6 +114,31 @@ ${throwing('pipeline-util.js', ['reverseOrderings', 'toPipelineBooleanExpr', 'wh
   'zod/v4/classic/from-json-schema.js': `export const fromJSONSchema = () => { throw new Error('fromJSONSchema is not in this bundle'); };`,
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
 };
+
+const GAX = createRequire(import.meta.url).resolve('google-gax');
+
+/** The client of Compute Engine speaks REST only: the half of its core that does so is enough, and loads no gRPC. */
+const REST_ONLY = `
+module.exports = {
+  ...require('./fallback.js'),
+  loggingUtils: require('google-logging-utils'),
+  decodeAnyProtosInArray: require('./util.js').decodeAnyProtosInArray,
+};
+`;
+
+/** Where the client of Compute Engine asks for its core, it gets the half. */
+export const restOnly = (): Plugin => ({
+  name: 'rest-only',
+  setup: (build) => {
+    build.onResolve({ filter: /^google-gax$/ }, ({ importer }) =>
+      importer.includes('/@google-cloud/compute/') ? { path: GAX, namespace: 'rest-only' } : undefined,
+    );
+    build.onLoad({ filter: /./, namespace: 'rest-only' }, () => ({
+      contents: REST_ONLY,
+      resolveDir: dirname(GAX),
+    }));
+  },
+});
 
 /** Puts the replacements in the place of the files. */
 export const leftOut = (): Plugin => ({
