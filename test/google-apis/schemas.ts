@@ -8,8 +8,11 @@ const text = z.string().optional();
 
 export const databaseSchema = z.strictObject({
   name: text,
-  locationId: z.string(),
-  type: z.enum(['FIRESTORE_NATIVE', 'DATASTORE_MODE']),
+  locationId: text,
+  type: z.enum(['FIRESTORE_NATIVE', 'DATASTORE_MODE']).optional(),
+  appEngineIntegrationMode: text,
+  concurrencyMode: text,
+  databaseEdition: text,
   deleteProtectionState: text,
   pointInTimeRecoveryEnablement: text,
   etag: text,

@@ -70,7 +70,7 @@ export const callApi = (api: ApiAddress, path: string, call: ApiCall = {}): Prom
     sent.end(body);
   });
 
-const manifestSchema = z.looseObject({
+export const manifestSchema = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
   metadata: z.looseObject({ name: z.string(), namespace: z.string().optional() }),
@@ -92,7 +92,10 @@ const refusal = (what: string, { status, body }: ApiAnswer): Error =>
   new Error(`${what}: ${status} ${typeof body === 'string' ? body : JSON.stringify(body)}`);
 
 /** The path of an object, by the server's own list of kinds. */
-const objectPath = async (api: ApiAddress, { apiVersion, kind, metadata }: Manifest): Promise<string> => {
+export const objectPath = async (
+  api: ApiAddress,
+  { apiVersion, kind, metadata }: Manifest,
+): Promise<string> => {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const answer = await callApi(api, root);
   if (answer.status !== 200) throw refusal(`no ${apiVersion} to apply a ${kind} to`, answer);

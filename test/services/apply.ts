@@ -47,7 +47,8 @@ export const ensureNamespace = async (api: ApiAddress, name: string): Promise<vo
   await applyObject(api, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 };
 
-const apply = async (api: ApiAddress, manifest: Manifest): Promise<void> => {
+/** Applies one object; a CRD is waited for. */
+export const applyManifest = async (api: ApiAddress, manifest: Manifest): Promise<void> => {
   await applyObject(api, manifest);
   if (manifest.kind === 'CustomResourceDefinition') await untilServed(api, manifest.metadata.name);
 };
@@ -58,7 +59,7 @@ export const applyManifests = async (api: ApiAddress, text: string): Promise<voi
   for (const namespace of new Set(manifests.flatMap(({ metadata }) => metadata.namespace ?? []))) {
     await ensureNamespace(api, namespace);
   }
-  for (const manifest of manifests) await apply(api, manifest);
+  for (const manifest of manifests) await applyManifest(api, manifest);
 };
 
 export const applyFile = (api: ApiAddress, file: string): Promise<void> =>

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { SUBSCRIPTIONS } from '#test/stack/subscriptions.ts';
 import { DEPLOYABLES, FUNCTIONS } from '#test/tools/build.ts';
 
+import { checkDeployments } from './deploy.ts';
 import { environmentFindings, publicFindings, subscriptionFindings } from './findings.ts';
 import { counterFindings, countersOf, readRunbooks, runbookFindings } from './observability.ts';
 import { planOf, resultsOf } from './plan.ts';
@@ -116,18 +117,6 @@ const testModule = async (run: Run): Promise<boolean> => {
   });
 };
 
-/** Each example is a configuration of its own, on top of the module beside it. */
-const validateExamples = async (run: Run): Promise<boolean> => {
-  let valid = true;
-  for (const name of await readdir(join(MODULE, 'examples'))) {
-    const at = `-chdir=examples/${name}`;
-    const ready = report(`terraform init, examples/${name}`, await run(at, 'init', '-backend=false'));
-    const good = ready && report(`terraform validate, examples/${name}`, await run(at, 'validate'));
-    valid &&= good;
-  }
-  return valid;
-};
-
 const check = async (dir: string): Promise<number> => {
   const run: Run = async (...args) => {
     const ran = await terraform(dir, [...args, '-no-color']);
@@ -141,7 +130,10 @@ const check = async (dir: string): Promise<number> => {
     return leaveOut(`The provider hashicorp/google cannot be had:\n${initialised.text}`);
   const ready = report('terraform init', initialised);
   const valid = ready && report('terraform validate', await run('validate'));
-  return formatted && valid && (await validateExamples(run)) && (await testModule(run)) ? 0 : 1;
+  if (!formatted || !valid) return 1;
+  // Mostly sleeps of the provider, so that the others cost no time beside it.
+  const results = await Promise.all([checkDeployments(report), testModule(run)]);
+  return results.every(Boolean) ? 0 : 1;
 };
 
 const copy = await copyModule();

@@ -18,16 +18,28 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const ENVIRONMENT = { TF_IN_AUTOMATION: 'true', TF_INPUT: '0', CHECKPOINT_DISABLE: 'true' };
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The provider's schema is large: most of the time would go into looking for garbage in it. */
+export const ENVIRONMENT = {
+  TF_IN_AUTOMATION: 'true',
+  TF_INPUT: '0',
+  CHECKPOINT_DISABLE: 'true',
+  GOGC: '400',
+};
 const MAX_OUTPUT = 256 * 1024 * 1024;
 
 /** `undefined` when there is no terraform on the PATH. */
-export const terraform = (dir: string, args: readonly string[]): Promise<Ran | undefined> =>
+export const terraform = (
+  dir: string,
+  args: readonly string[],
+  env: Environment = process.env,
+): Promise<Ran | undefined> =>
   new Promise((resolve) => {
     execFile(
       'terraform',
       [...args],
-      { cwd: dir, env: { ...process.env, ...ENVIRONMENT }, maxBuffer: MAX_OUTPUT },
+      { cwd: dir, env: { ...env, ...ENVIRONMENT }, maxBuffer: MAX_OUTPUT },
       (error, stdout, stderr) => {
         resolve(
           error?.code === 'ENOENT'
@@ -43,16 +55,27 @@ export const terraform = (dir: string, args: readonly string[]): Promise<Ran | u
     );
   });
 
-/** A copy of the module with a zip per function beside it: the built one, or a stand-in where nothing has been built. */
-export const copyModule = async (): Promise<{ readonly dir: string; remove(): Promise<void> }> => {
-  const dir = await mkdtemp(join(tmpdir(), 'egress-terraform-'));
-  const hidden = /\/(?:\.terraform(?:\.lock\.hcl)?|[^/]*\.tfstate[^/]*)$/u;
-  await cp(MODULE, dir, { recursive: true, filter: (path) => !hidden.test(path) });
-  await mkdir(join(dir, 'dist'), { recursive: true });
+const isSource = (path: string): boolean =>
+  !/\/(?:\.terraform(?:\.lock\.hcl)?|[^/]*\.tfstate[^/]*)$/u.test(path);
+
+/** A folder of the repository without what Terraform leaves in it. */
+export const copySources = (from: string, to: string): Promise<void> =>
+  cp(from, to, { recursive: true, filter: isSource });
+
+/** A zip per function: the built one, or a stand-in where nothing has been built. */
+export const copyZips = async (to: string): Promise<void> => {
+  await mkdir(to, { recursive: true });
   for (const name of FUNCTIONS) {
-    const zip = join(dir, 'dist', `${name}.zip`);
+    const zip = join(to, `${name}.zip`);
     await cp(join(DIST, `${name}.zip`), zip).catch(() => writeFile(zip, `stand-in for ${name}`));
   }
+};
+
+/** A copy of the module with a zip per function in its folder `dist`. */
+export const copyModule = async (): Promise<{ readonly dir: string; remove(): Promise<void> }> => {
+  const dir = await mkdtemp(join(tmpdir(), 'egress-terraform-'));
+  await copySources(MODULE, dir);
+  await copyZips(join(dir, 'dist'));
   return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
 };
 
