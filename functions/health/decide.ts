@@ -115,9 +115,12 @@ export const conclude = (
     : { kind: 'conclusive' };
 };
 
-/** Milliseconds between the starts of two probes of a run, and the most that its starts may be spread over. */
-const STEP_MS = 2;
-const SPREAD_MS = 25_000;
+/**
+ * Milliseconds between the starts of two probes of a run: twice what one takes of a CPU. And the most that its starts may
+ * be spread over: after the last one there is time for three probes of 5 s each.
+ */
+const STEP_MS = 4;
+const SPREAD_MS = 28_000;
 
 /**
  * When the probe at `index` of `count` starts: evenly spread and jittered within its step (`fraction` of it), so that

@@ -63,7 +63,11 @@ const makeRoutes = (running: Running): Readonly<Record<string, { readonly [path:
 });
 
 export const makeHandler = (parts: Parts): HttpHandler => {
-  const running: Running = { ...parts, pools: makePools(parts.probesAtOnce), probing: makeProbing(parts) };
+  const running: Running = {
+    ...parts,
+    pools: makePools(parts.probesAtOnce, parts.clock),
+    probing: makeProbing(parts),
+  };
   const routes = makeRoutes(running);
   return async (request) => {
     const route = routes[request.method]?.[request.path];

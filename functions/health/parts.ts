@@ -11,6 +11,7 @@ import type { RoundStore } from '#shared/firestore/rounds.ts';
 import type { ViewWriter } from '#shared/firestore/views.ts';
 import type { Publisher } from '#shared/pubsub/publisher.ts';
 
+import { makePace } from './pace.ts';
 import { makePool, type Pool } from './pool.ts';
 import type { Prober } from './probe/prober.ts';
 import type { Target } from './probe/target.ts';
@@ -45,11 +46,14 @@ export interface Pools {
 }
 
 /** Dead proxies only wait: enough of them may be in flight that a tenth of a fleet can die at once. */
-export const makePools = (probesAtOnce: number): Pools => ({
-  live: makePool(probesAtOnce),
-  suspects: makePool(16 * probesAtOnce),
-  early: makePool(4 * probesAtOnce),
-});
+export const makePools = (probesAtOnce: number, clock: Clock): Pools => {
+  const pace = makePace(clock);
+  return {
+    live: makePool(probesAtOnce, pace),
+    suspects: makePool(16 * probesAtOnce, pace),
+    early: makePool(4 * probesAtOnce, pace),
+  };
+};
 
 export interface Running extends Parts {
   readonly probing: Probing;

@@ -1,5 +1,7 @@
 /** How many probes may be in flight at once. */
 
+import { noPace, type Pace } from './pace.ts';
+
 export interface Slot {
   /** Gives the slot back; a second call does nothing. */
   release(): void;
@@ -11,7 +13,8 @@ export interface Pool {
   tryAcquire(): Slot | undefined;
 }
 
-export const makePool = (size: number): Pool => {
+/** `pace` = slots that are waited for are given only as it allows. */
+export const makePool = (size: number, pace: Pace = noPace): Pool => {
   let free = size;
   const waiting: ((slot: Slot) => void)[] = [];
   const makeSlot = (): Slot => {
@@ -33,9 +36,10 @@ export const makePool = (size: number): Pool => {
   };
   return {
     tryAcquire,
-    acquire: () => {
-      const slot = tryAcquire();
-      return slot ? Promise.resolve(slot) : new Promise((resolve) => waiting.push(resolve));
+    acquire: async () => {
+      const slot = tryAcquire() ?? (await new Promise<Slot>((resolve) => waiting.push(resolve)));
+      await pace.ready();
+      return slot;
     },
   };
 };

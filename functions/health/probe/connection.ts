@@ -6,6 +6,7 @@ import { connect as connectTls, type SecureContext } from 'node:tls';
 import type { Budget } from './budget.ts';
 import { ProbeFailure, connectFailure, handshakeFailure, lostFailure } from './failure.ts';
 import type { Parsed } from './response.ts';
+import type { Sessions } from './sessions.ts';
 
 /** Host without brackets, as sockets want it. */
 export interface Place {
@@ -34,25 +35,40 @@ export const openTcp = async (budget: Budget, { host, port }: Place): Promise<So
   return socket;
 };
 
-/** TLS over a connection that stands; certificate and name (or address) are verified. */
+/** Whom a handshake is with. `resumed` = sessions of this peer, under this name, are kept and resumed. */
+export interface Peer {
+  readonly host: string;
+  readonly secureContext: SecureContext;
+  readonly resumed?: { readonly sessions: Sessions; readonly authority: string };
+}
+
+/** TLS over a connection that stands; certificate and name (or address) are verified, once for each session. */
 export const openTls = async (
   budget: Budget,
   socket: Socket,
-  host: string,
-  secureContext: SecureContext,
+  { host, secureContext, resumed }: Peer,
 ): Promise<Socket> => {
+  const session = resumed?.sessions.of(resumed.authority);
   const secure = budget.own(
     connectTls({
       socket,
       secureContext,
       host,
+      ...(session ? { session } : {}),
       // An address has no place in SNI, but is verified all the same.
       ...(isIP(host) ? {} : { servername: host }),
       ALPNProtocols: ['http/1.1'],
       rejectUnauthorized: true,
     }),
   );
-  await until(secure, 'secureConnect', handshakeFailure);
+  try {
+    await until(secure, 'secureConnect', handshakeFailure);
+  } catch (error) {
+    resumed?.sessions.drop(resumed.authority);
+    throw error;
+  }
+  // Sessions come after the handshake, and so only from whom it was verified to be.
+  if (resumed) secure.once('session', (next: Buffer) => resumed.sessions.keep(resumed.authority, next));
   return secure;
 };
 

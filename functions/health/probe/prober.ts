@@ -11,6 +11,7 @@ import { exchange, openTcp, openTls } from './connection.ts';
 import { ProbeFailure } from './failure.ts';
 import { noIdTokens, type IdTokens } from './id-tokens.ts';
 import { parseBody, parseHead, type Parsed, type ResponseHead } from './response.ts';
+import { makeSessions, type Sessions } from './sessions.ts';
 import { exitAddressOf, pathWithNonce, type Target } from './target.ts';
 
 export interface Via {
@@ -88,9 +89,16 @@ const openTunnel = async (socket: Socket, { authority }: Target, via: Via): Prom
   if (captive) throw new ProbeFailure('WrongContent', 'the proxy answered CONNECT with a page');
 };
 
-const openProxy = async (budget: Budget, { endpoint }: Via, context: SecureContext): Promise<Socket> => {
+/** A proxy shows its certificate each time: it is the one that is probed. */
+const openProxy = async (
+  budget: Budget,
+  { endpoint }: Via,
+  secureContext: SecureContext,
+): Promise<Socket> => {
   const socket = await openTcp(budget, endpoint);
-  return endpoint.scheme === 'https' ? openTls(budget, socket, endpoint.host, context) : socket;
+  return endpoint.scheme === 'https'
+    ? openTls(budget, socket, { host: endpoint.host, secureContext })
+    : socket;
 };
 
 /** An echo asks nobody to log in, so that its 401 is the proxy's. */
@@ -112,19 +120,26 @@ interface Fetch {
   readonly login: string;
 }
 
+interface Trust {
+  readonly secureContext: SecureContext;
+  readonly sessions: Sessions;
+}
+
 const fetchTarget = async (
   budget: Budget,
   via: Via | undefined,
   { target, login }: Fetch,
   nonce: string,
-  context: SecureContext,
+  { secureContext, sessions }: Trust,
 ): Promise<string | undefined> => {
   const path = target.kind === 'echo' ? pathWithNonce(target, nonce) : target.path;
   const absolute = via !== undefined && !target.secure;
-  let socket = via ? await openProxy(budget, via, context) : await openTcp(budget, target.place);
+  let socket = via ? await openProxy(budget, via, secureContext) : await openTcp(budget, target.place);
   if (target.secure) {
     if (via) await openTunnel(socket, target, via);
-    socket = await openTls(budget, socket, target.place.host, context);
+    const { place, kind, authority } = target;
+    const resumed = kind === 'echo' ? { resumed: { sessions, authority } } : {};
+    socket = await openTls(budget, socket, { host: place.host, secureContext, ...resumed });
   }
   const request = absolute
     ? getRequest(`http://${target.authority}${path}`, target.authority, authorization(via))
@@ -151,29 +166,32 @@ const fetchOf = async (target: Target, idTokens: IdTokens): Promise<Fetch> => {
 };
 
 export const makeProber = (
-  context: SecureContext,
+  secureContext: SecureContext,
   nonces: { token(): string },
   idTokens: IdTokens = noIdTokens,
-): Prober => ({
-  async probe(via, targets, budgetMs) {
-    let failed = targets[0];
-    try {
-      // Before the clock runs: what keeps a token away must not look like a slow proxy.
-      const fetches = await Promise.all(targets.map((target) => fetchOf(target, idTokens)));
-      const exitAddress = await withinBudget(budgetMs, async (budget) => {
-        let seen: string | undefined;
-        for (const one of fetches) {
-          failed = one.target;
-          seen = (await fetchTarget(budget, via, one, nonces.token(), context)) ?? seen;
-        }
-        return seen;
-      });
-      return { outcome: 'Ok', ...(exitAddress === undefined ? {} : { exitAddress }) };
-    } catch (error) {
-      if (error instanceof ProbeFailure)
-        return { outcome: error.outcome, detail: error.message, ...(failed ? { failed } : {}) };
-      // Not what any peer can cause: it must not count against a proxy.
-      return { outcome: 'NotProbed', detail: error instanceof Error ? error.message : 'unknown' };
-    }
-  },
-});
+): Prober => {
+  const trust = { secureContext, sessions: makeSessions() };
+  return {
+    async probe(via, targets, budgetMs) {
+      let failed = targets[0];
+      try {
+        // Before the clock runs: what keeps a token away must not look like a slow proxy.
+        const fetches = await Promise.all(targets.map((target) => fetchOf(target, idTokens)));
+        const exitAddress = await withinBudget(budgetMs, async (budget) => {
+          let seen: string | undefined;
+          for (const one of fetches) {
+            failed = one.target;
+            seen = (await fetchTarget(budget, via, one, nonces.token(), trust)) ?? seen;
+          }
+          return seen;
+        });
+        return { outcome: 'Ok', ...(exitAddress === undefined ? {} : { exitAddress }) };
+      } catch (error) {
+        if (error instanceof ProbeFailure)
+          return { outcome: error.outcome, detail: error.message, ...(failed ? { failed } : {}) };
+        // Not what any peer can cause: it must not count against a proxy.
+        return { outcome: 'NotProbed', detail: error instanceof Error ? error.message : 'unknown' };
+      }
+    },
+  };
+};

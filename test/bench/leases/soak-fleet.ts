@@ -10,6 +10,9 @@ import type { Ledger, Offer } from './ledger.ts';
 import { requestOf } from './soak-instances.ts';
 import { TTL_SECONDS, type SoakOptions } from './soak-options.ts';
 
+/** Between two changes of the fleet. */
+const MOVES_MS = 150;
+
 export interface Moved {
   record: ProxyRecord;
   version: Version;
@@ -50,7 +53,7 @@ export const mover = async (
   while (!isDone()) {
     const proxy = moved[Math.floor(options.random() * moved.length)];
     if (proxy) await write(proxy, another(proxy.record, options));
-    await pause(30);
+    await pause(MOVES_MS);
   }
   for (const proxy of moved) {
     await write(proxy, { ...proxy.record, cordoned: false, maxLeases: options.maxLeases });

@@ -13,7 +13,7 @@ const LOST_REQUEST = 0.01;
 const KILLED = 0.003;
 
 /** Calls that go to any instance, and not to the one that the caller has gone to before. */
-const STRAYING = 0.1;
+const STRAYING = 0.03;
 
 export interface Tally {
   kills: number;

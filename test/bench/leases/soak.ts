@@ -8,6 +8,7 @@ import { makeLedger, type Ledger } from './ledger.ts';
 import { lostSlots, mover, offerOf, openProxies } from './soak-fleet.ts';
 import { makeCalls, type Call } from './soak-instances.ts';
 import { TTL_SECONDS, type SoakOptions } from './soak-options.ts';
+import { INDEXES } from './world.ts';
 
 export interface SoakResult {
   readonly grants: number;
@@ -28,6 +29,18 @@ const lease = z.object({
   expiresAt: z.iso.datetime().transform((text) => Date.parse(text)),
 });
 
+/** Of the requests, which take any proxy, and so meet the commits of other instances. */
+const ANY = 0.02;
+
+/** Callers of one instance mostly want one part of the fleet, as crawlers with a pool of their own do. */
+const selectorOf = ({ random, instances }: SoakOptions, number: number): string => {
+  if (random() < ANY) return '';
+  const own = Array.from({ length: INDEXES }, (_, index) => index).filter(
+    (index) => index % instances === number % instances,
+  );
+  return `index in (${own.join(',')})`;
+};
+
 /** After a refusal: slots come back within a batch of releases, and asking again at once would only be in their way. */
 const REFUSED_MS = 20;
 
@@ -40,7 +53,9 @@ const worker = async (
 ): Promise<void> => {
   while (!isDone()) {
     const start = ledger.moment();
-    const reply = await call(number, 'POST', '/v1/leases', { holder: 'soak', ttlSeconds: TTL_SECONDS });
+    const labelSelector = selectorOf(options, number);
+    const wanted = { holder: 'soak', ttlSeconds: TTL_SECONDS, labelSelector };
+    const reply = await call(number, 'POST', '/v1/leases', wanted);
     const granted = reply?.status === 201 ? lease.parse(reply.body) : undefined;
     if (!granted) {
       await pause(REFUSED_MS);

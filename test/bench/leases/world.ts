@@ -26,6 +26,9 @@ import { countingFleet, countingIdempotency, countingLeases, noCounts, type Coun
 
 export const INSTALLATION = 'bench';
 
+/** Different values of the label `index`. */
+export const INDEXES = 10;
+
 const endpoint = (index: number) => ({
   id: randomUUID(),
   host: `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`,
@@ -40,7 +43,7 @@ export const proxyRecord = (index: number, maxLeases: number): ProxyRecord => ({
   installation: INSTALLATION,
   provider: 'gcp',
   generation: 1,
-  labels: { pool: 'retail', index: String(index % 10) },
+  labels: { pool: 'retail', index: String(index % INDEXES) },
   maxLeases,
   cordoned: false,
   deleting: false,

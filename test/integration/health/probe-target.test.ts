@@ -1,12 +1,16 @@
 import type { Socket } from 'node:net';
+import { TLSSocket, createSecureContext } from 'node:tls';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { systemIds } from '#shared/app/ids.ts';
 import type { ProbeOutcome } from '#shared/domain/verdict.ts';
+import { makeAuthority } from '#test/services/authority.ts';
 
+import { makeProber } from '../../../functions/health/probe/prober.ts';
 import type { Target } from '../../../functions/health/probe/target.ts';
 import { BUDGET, CAPTIVE, PROXY_HOST, startParts, targetAt, via, type Parts } from './parts.ts';
-import { answering, dripping } from './servers.ts';
+import { answering, dripping, echoAnswer, startTarget, tunnelTo } from './servers.ts';
 
 let parts: Parts;
 beforeAll(async () => {
@@ -110,5 +114,32 @@ describe('many probes', () => {
     ).toBe('Ok');
     expect(performance.now() - began).toBeLessThan(1000);
     expect((await Promise.all(hanging)).every(({ outcome }) => outcome === 'Timeout')).toBe(true);
+  });
+
+  it('that stops resuming sessions is asked for its certificate again', async () => {
+    const authority = await makeAuthority();
+    const resumed: boolean[] = [];
+    const echo = await startTarget(
+      (request, response) => {
+        resumed.push(request.socket instanceof TLSSocket && request.socket.isSessionReused());
+        echoAnswer(request, response);
+      },
+      await authority.issue('127.0.0.1'),
+    );
+    // Whoever is in between has a certificate as well, from somebody whom we do not trust.
+    const between = await parts.tlsPeer(answering(CAPTIVE));
+    const honest = await parts.peer(tunnelTo(echo.port));
+    const intercepting = await parts.peer(tunnelTo(between.port));
+    const prober = makeProber(createSecureContext({ ca: [authority.caPem] }), systemIds);
+    const probe = async (proxy: { readonly port: number }): Promise<ProbeOutcome> =>
+      (await prober.probe(via(proxy.port), [targetAt(`https://127.0.0.1:${echo.port}/`)], BUDGET)).outcome;
+    try {
+      expect([await probe(honest), await probe(honest)]).toEqual(['Ok', 'Ok']);
+      expect(await probe(intercepting)).toBe('TlsInvalid');
+      expect([await probe(honest), await probe(honest)]).toEqual(['Ok', 'Ok']);
+      expect(resumed).toEqual([false, true, false, true]);
+    } finally {
+      await echo.close();
+    }
   });
 });
