@@ -8,6 +8,8 @@ import { z } from 'zod';
 import { systemClock } from '#shared/app/clock.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { clusterOptions, openCluster, type ClusterOptions } from '#shared/kubernetes/cluster.ts';
+import { lazyConnection } from '#shared/kubernetes/lazy-connection.ts';
+import { checkedClusterOptions } from '#shared/kubernetes/options.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
@@ -65,6 +67,26 @@ describe('the configuration of a cluster', () => {
     expect(clusterOptions({ KUBECONFIG: 'file', CLUSTER_ENDPOINT })).toEqual({ kubeconfig: 'file' });
     expect(clusterOptions({ CLUSTER_ENDPOINT })).toEqual({ endpoint: CLUSTER_ENDPOINT });
     expect(() => clusterOptions({})).toThrow('KUBECONFIG or CLUSTER_ENDPOINT');
+  });
+
+  test.each([
+    ['a kubeconfig that is not there', { KUBECONFIG: join(folder, 'none') }, 'none is not readable'],
+    ['a DNS endpoint over plain http', { CLUSTER_ENDPOINT: 'http://gke.example.com' }, 'must be https'],
+    ['none', {}, 'is required'],
+  ])('is refused at the start of a function, before the client is loaded: %s', (_, env, problem) => {
+    const start = (): unknown => checkedClusterOptions(env);
+    expect(start).toThrow(problem);
+    expect(start).toThrow(expect.objectContaining({ code: 'NotConfigured' }));
+  });
+
+  test('that only the client finds unusable is told by each request of a function', async () => {
+    const options = { kubeconfig: kubeconfig('plain-late', { server: 'http://127.0.0.1:1' }) };
+    const connection = lazyConnection(checkedClusterOptions({ KUBECONFIG: options.kubeconfig }), 'test');
+    const request = { method: 'GET', path: '/api' } as const;
+    for (const _ of [1, 2]) {
+      await expect(connection.send(request)).rejects.toMatchObject({ code: 'NotConfigured' });
+    }
+    await connection.close();
   });
 
   test('opening a cluster contacts nobody, a call to one that is away is Transient', async () => {
