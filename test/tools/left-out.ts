@@ -110,6 +110,7 @@ ${throwing('pipeline-util.js', ['reverseOrderings', 'toPipelineBooleanExpr', 'wh
   'undici/index.js': UNDICI,
   'undici/lib/llhttp/llhttp-wasm.js': NEVER,
   'undici/lib/milo/no-simd.js': NEVER,
+  'undici/lib/milo/simd.js': NEVER,
   'web-streams-polyfill/dist/ponyfill.es2018.js': NEVER,
   'zod/v4/classic/from-json-schema.js': `export const fromJSONSchema = () => { throw new Error('fromJSONSchema is not in this bundle'); };`,
   'zod/v4/locales/index.js': `export { default as en } from './en.js';`,
