@@ -12,6 +12,7 @@ import { startControlPlane } from '#test/services/control-plane.ts';
 import { startPubsubEmulator } from '#test/services/emulators.ts';
 import { startTogether, stopTogether } from '#test/services/together.ts';
 import { findOnPath } from '#test/setup/locate.mjs';
+import { DIST } from '#test/tools/build.ts';
 
 import { kubectl } from './kubectl.ts';
 import { openShell, type BlockRun, type Shell, type Stub } from './readme.ts';
@@ -75,10 +76,11 @@ export interface Place {
   readonly project: PromiseWithResolvers<void>;
 }
 
-/** What an image is built of must be where the README says; `from` is the folder within the repository. */
-const requireFiles = (from: string, args: readonly string[]): void => {
-  for (const path of [args[args.indexOf('-f') + 1], args.at(-1)])
-    if (path === undefined || !existsSync(join(ROOT, from, path))) throw new Error(`docker: no ${path}`);
+/** What an image is built of must be where the README says, built or not; `from` is the folder within the repository. */
+const requireSources = (from: string, args: readonly string[]): void => {
+  const [file = '', folder = ''] = [args[args.indexOf('-f') + 1], args.at(-1)];
+  if (!existsSync(join(ROOT, from, file))) throw new Error(`docker: there is no ${file}`);
+  if (join(ROOT, from, folder) !== join(DIST, 'watcher')) throw new Error(`docker: ${folder} is not built`);
 };
 
 /** Runs a block, and does what its stubs were called for. */
@@ -88,7 +90,7 @@ export const runBlock = async (place: Place, shell: Shell, script: string): Prom
     for (const { program, args, cwd } of ran.calls) {
       if (program === 'gcloud') gcloud(place.apis.world, args);
       if (program === 'kubectl') await kubectl(place.api, args, cwd);
-      if (program === 'docker' && args[0] === 'build') requireFiles(relative(place.dir, cwd), args);
+      if (program === 'docker' && args[0] === 'build') requireSources(relative(place.dir, cwd), args);
     }
     return ran;
   } catch (error) {

@@ -120,12 +120,15 @@ export const openShell = async (options: ShellOptions): Promise<Shell> => {
     run: async (script) => {
       await rm(log, { force: true });
       const keep = `trap '{ declare -px; echo "cd \\"$PWD\\""; } > "${state}"' EXIT`;
-      const ran = await bash(`set -eo pipefail\nset -a\n. '${state}'\n${keep}\n${script}`, {
+      // In `a && b` a missing command does not end the script by itself.
+      const missing = `command_not_found_handle() { echo "$1: command not found" >&2; printf '?\\037\\036' >> '${log}'; return 127; }`;
+      const ran = await bash(`${missing}\nset -eo pipefail\nset -a\n. '${state}'\n${keep}\n${script}`, {
         ...env,
         PATH: bin,
       });
-      const calls = await readFile(log, 'utf8').catch(() => '');
-      return { ...ran, calls: callsIn(calls) };
+      const noted = callsIn(await readFile(log, 'utf8').catch(() => ''));
+      const calls = noted.filter(({ program }) => program !== '?');
+      return { ...ran, ok: ran.ok && calls.length === noted.length, calls };
     },
   };
 };

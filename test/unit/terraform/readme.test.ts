@@ -65,6 +65,13 @@ test('a command that is neither run nor listed fails, wherever in the block it s
   expect(ran.text).not.toContain('done');
 });
 
+test('such a command fails before `&&`, too', async () => {
+  const { shell } = await open();
+  const ran = await shell.run('helm install it && mkdir there\necho done\n');
+  expect(ran.ok).toBe(false);
+  expect(await shell.run('mkdir there\n')).toMatchObject({ ok: true });
+});
+
 test('a listed command is noted word by word, and prints what the next one needs', async () => {
   const { dir, shell } = await open();
   const ran = await shell.run('echo "got $(docker inspect "an image")"\n');
