@@ -29,9 +29,9 @@ export const bench: Bench = async ({ say, seed }) => {
       grants,
       maxMs: seconds * 1_000,
       proxies: 12,
-      maxLeases: 40,
+      maxLeases: 100,
       instances: 3,
-      workers: 192,
+      workers: 384,
       random: seeded(seed),
       say,
     });
