@@ -5,7 +5,8 @@ import type { Log } from '#shared/app/log.ts';
 import type { Metrics } from '#shared/app/metrics.ts';
 import type { Gate } from '#shared/domain/gate.ts';
 import type { Lease } from '#shared/domain/lease.ts';
-import { findLive, uidOfLease, type LeaseState } from '#shared/domain/lease-rules.ts';
+import { findLive, uidOfLease } from '#shared/domain/lease-rules.ts';
+import type { LeaseState } from '#shared/domain/lease-standing.ts';
 import type { Selector } from '#shared/domain/selector.ts';
 import {
   bodyHash,

@@ -4,7 +4,7 @@ import { problem, type HttpReply } from '#shared/app/http.ts';
 import { isAddress, urlHost } from '#shared/domain/endpoint.ts';
 import type { Gate } from '#shared/domain/gate.ts';
 import type { EndReason, Lease, LeaseDocument } from '#shared/domain/lease.ts';
-import { leasable, leasesOn, type LeaseState } from '#shared/domain/lease-rules.ts';
+import { leasable, leasesOn, type LeaseState } from '#shared/domain/lease-standing.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { Credentials } from '#shared/firestore/credentials.ts';
 

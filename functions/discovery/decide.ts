@@ -1,7 +1,7 @@
 /** Which proxies an acquire tries, in which order, and what a refusal says. */
 
 import type { Gate } from '#shared/domain/gate.ts';
-import { leasable } from '#shared/domain/lease-rules.ts';
+import { leasable } from '#shared/domain/lease-standing.ts';
 import type { ProviderName } from '#shared/domain/proxy.ts';
 import { matches, type Selector } from '#shared/domain/selector.ts';
 

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 
-import { LEASE_STATES } from '#shared/domain/lease-rules.ts';
+import { LEASE_STATES } from '#shared/domain/lease-standing.ts';
 
 import { IDEMPOTENCY_KEY, outputSchemas, type InputSchemas } from './schemas.ts';
 

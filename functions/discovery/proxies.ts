@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 import type { HttpReply } from '#shared/app/http.ts';
 import type { Log } from '#shared/app/log.ts';
-import { leasable } from '#shared/domain/lease-rules.ts';
+import { leasable } from '#shared/domain/lease-standing.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { Selector } from '#shared/domain/selector.ts';
 import type { LeaseStore } from '#shared/firestore/leases.ts';

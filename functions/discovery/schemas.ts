@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 import { REPORT_OUTCOMES } from '#shared/domain/lease.ts';
-import { LEASE_STATES } from '#shared/domain/lease-rules.ts';
+import { LEASE_STATES } from '#shared/domain/lease-standing.ts';
 
 export interface TtlLimits {
   readonly minSeconds: number;

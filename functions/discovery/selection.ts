@@ -4,7 +4,7 @@ import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import type { Log } from '#shared/app/log.ts';
 import type { Gate } from '#shared/domain/gate.ts';
-import { leasesOn } from '#shared/domain/lease-rules.ts';
+import { leasesOn } from '#shared/domain/lease-standing.ts';
 import type { IdempotencyEntry } from '#shared/firestore/idempotency.ts';
 import { newest, versionTime, type LeaseStore, type StoredLeases } from '#shared/firestore/leases.ts';
 import type { ServerTime } from '#shared/firestore/server-time.ts';

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 
 import type { LeaseDocument } from '#shared/domain/lease.ts';
-import { applyOperation, REUSE_AFTER_MS, type LeaseOutcome } from '#shared/domain/lease-rules.ts';
+import { applyOperation, type LeaseOutcome } from '#shared/domain/lease-rules.ts';
+import { REUSE_AFTER_MS } from '#shared/domain/lease-standing.ts';
 
 import {
   acquireOf,

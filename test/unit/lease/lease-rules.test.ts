@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import {
-  applyOperation,
-  ENDED_KEPT,
-  expire,
-  leasesOn,
-  standing,
-  uidOfLease,
-} from '#shared/domain/lease-rules.ts';
+import { applyOperation, ENDED_KEPT, expire, uidOfLease } from '#shared/domain/lease-rules.ts';
+import { leasesOn, standing } from '#shared/domain/lease-standing.ts';
 
 import {
   acquireOf,
