@@ -8,6 +8,7 @@ import { mergeCounts } from '#test/tools/cost-counts.ts';
 import { countChanges } from '../cost/changes.ts';
 import { countGc, countHealth } from '../cost/rest.ts';
 import type { Bench, BenchContext, Figure } from '../figure.ts';
+import { measureParts, type Parts } from '../parts.ts';
 
 const figure = (what: string, value: number, atMost: number, unit = ''): Figure => ({
   goal: 0,
@@ -22,7 +23,7 @@ const GC_MIB = 1000;
 
 const gc =
   (proxies: number) =>
-  async ({ say }: BenchContext): Promise<readonly Figure[]> => {
+  async (_: undefined, { say }: BenchContext): Promise<readonly Figure[]> => {
     const counted = await countGc(proxies, say);
     await mergeCounts({ atRest: { [String(proxies)]: { gc: counted } } });
     const per = `per run of gc, ${proxies} proxies`;
@@ -36,7 +37,7 @@ const gc =
 
 const health =
   (proxies: number) =>
-  async ({ say }: BenchContext): Promise<readonly Figure[]> => {
+  async (_: undefined, { say }: BenchContext): Promise<readonly Figure[]> => {
     const counted = await countHealth(proxies, say);
     await mergeCounts({ atRest: { [String(proxies)]: { health: counted } } });
     const per = `per round of health, ${proxies} proxies`;
@@ -66,7 +67,7 @@ const against = <K extends string>(
     return figure(`${what} ${of}`, values[what] ?? Number.NaN, limit);
   });
 
-const changes = async ({ say }: BenchContext): Promise<readonly Figure[]> => {
+const changes = async (_: undefined, { say }: BenchContext): Promise<readonly Figure[]> => {
   const counted = await countChanges(say);
   await mergeCounts(counted);
   const { created, replaced, deleted } = counted.changes;
@@ -80,7 +81,7 @@ const changes = async ({ say }: BenchContext): Promise<readonly Figure[]> => {
   ];
 };
 
-const PARTS: Readonly<Record<string, (context: BenchContext) => Promise<readonly Figure[]>>> = {
+const PARTS: Parts<undefined> = {
   'gc-100': gc(100),
   'gc-1000': gc(1000),
   'gc-10000': gc(10_000),
@@ -90,12 +91,4 @@ const PARTS: Readonly<Record<string, (context: BenchContext) => Promise<readonly
   changes,
 };
 
-export const bench: Bench = async (context) => {
-  const asked = process.env['BENCH_PARTS']?.split(',') ?? Object.keys(PARTS);
-  const figures: Figure[] = [];
-  for (const name of asked) {
-    context.say(`--- ${name}`);
-    figures.push(...((await PARTS[name]?.(context)) ?? []));
-  }
-  return figures;
-};
+export const bench: Bench = (context) => measureParts(PARTS, undefined, context);

@@ -3,11 +3,10 @@
 import { measureMemory, measureRates } from '../health/rates.ts';
 import { pin, startServers, type Servers } from '../health/processes.ts';
 import { measureCounts, measureRounds } from '../health/rounds.ts';
-import type { Bench, BenchContext, Figure } from '../figure.ts';
+import type { Bench } from '../figure.ts';
+import { measureParts, type Parts } from '../parts.ts';
 
-type Part = (servers: Servers, context: BenchContext) => Promise<readonly Figure[]>;
-
-const PARTS: Readonly<Record<string, Part>> = {
+const PARTS: Parts<Servers> = {
   rates: measureRates,
   memory: measureMemory,
   rounds: measureRounds,
@@ -15,17 +14,11 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 export const bench: Bench = async (context) => {
-  const asked = process.env['BENCH_PARTS']?.split(',') ?? Object.keys(PARTS);
   await pin(process.pid, 0);
   const servers = await startServers();
-  const figures: Figure[] = [];
   try {
-    for (const name of asked) {
-      context.say(`--- ${name}`);
-      figures.push(...((await PARTS[name]?.(servers, context)) ?? []));
-    }
+    return await measureParts(PARTS, servers, context);
   } finally {
     servers.stop();
   }
-  return figures;
 };

@@ -1,11 +1,12 @@
 /** Goals 1 to 5, 7 and 8: what leases and lists cost, as counts, and as ratios to bare writes of the same database. */
 
-import type { Bench, BenchContext, Figure } from '../figure.ts';
+import type { Bench, Figure } from '../figure.ts';
 import { acquireAndRelease, inProcess, median, rateOf, timed } from '../leases/calls.ts';
 import { difference, noCounts } from '../leases/counting.ts';
 import { processes } from '../leases/processes.ts';
 import { sideBySide } from '../leases/side-by-side.ts';
 import { startWorld, type World } from '../leases/world.ts';
+import { measureParts, type Parts } from '../parts.ts';
 
 /** Goals 1 and 8. */
 const bySize = async (world: World, size: number): Promise<readonly Figure[]> => {
@@ -195,52 +196,23 @@ const refusals = async (world: World): Promise<readonly Figure[]> => {
   ];
 };
 
-type Part = (world: World, context: BenchContext) => Promise<readonly Figure[]>;
-
 const SIZES = [10, 1_000, 10_000];
 
-const PARTS: readonly (readonly [string, Part])[] = [
-  ['hot', hotProxy],
-  ['latency', latency],
-  ['refusals', refusals],
-  ['processes', processes],
-  ['boskos', sideBySide],
-  ...SIZES.map((size) => [`size-${size}`, (world: World) => bySize(world, size)] as const),
-];
-
 /** `BENCH_PARTS=hot,latency` measures these alone. */
-const partsAskedFor = (): typeof PARTS => {
-  const asked = process.env['BENCH_PARTS']?.split(',');
-  const unknown = asked?.filter((name) => !PARTS.some(([part]) => part === name)) ?? [];
-  if (unknown.length > 0) {
-    const known = PARTS.map(([name]) => name).join(', ');
-    throw new Error(`BENCH_PARTS: no part ${unknown.join(', ')}; there are: ${known}`);
-  }
-  return PARTS.filter(([name]) => asked?.includes(name) ?? true);
-};
-
-/** What one part cannot measure hides no other. */
-const figuresOf = async (name: string, part: Part, world: World, context: BenchContext) => {
-  const { say } = context;
-  say(name);
-  try {
-    const figures = await part(world, context);
-    for (const { what, value } of figures) say(`  ${what}: ${value}`);
-    return figures;
-  } catch (error) {
-    say(`  failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-    return [{ goal: 0, what: `${name}: not measured`, value: 1, target: { atMost: 0 }, unit: '' }];
-  }
+const PARTS: Parts<World> = {
+  hot: hotProxy,
+  latency,
+  refusals,
+  processes,
+  boskos: sideBySide,
+  ...Object.fromEntries(SIZES.map((size) => [`size-${size}`, (world: World) => bySize(world, size)])),
 };
 
 export const bench: Bench = async (context) => {
-  const parts = partsAskedFor();
   const world = await startWorld();
-  const figures: Figure[] = [];
   try {
-    for (const [name, part] of parts) figures.push(...(await figuresOf(name, part, world, context)));
+    return await measureParts(PARTS, world, context);
   } finally {
     await world.stop();
   }
-  return figures;
 };
