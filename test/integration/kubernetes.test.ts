@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { Cluster, ProxyObject, ProxyStatus } from '#shared/kubernetes/cluster.ts';
 
 import { EXTERNAL, call, createProxy, proxyPath, randomName, randomNamespace, stored } from './proxies.ts';
-import { openLink } from './watcher/link.ts';
+import { openLink } from '#test/services/link.ts';
 import { bindRole, kubeconfigVia, openAs } from './watcher/stage.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kubernetes-test-'));

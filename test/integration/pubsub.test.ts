@@ -7,7 +7,7 @@ import type { ChangeMessage } from '#shared/domain/message.ts';
 import { parseChange, parseProbe } from '#shared/app/push.ts';
 import { openPublisher, type Publisher, type PublisherOptions } from '#shared/pubsub/publisher.ts';
 
-import { openLink, type Link } from './watcher/link.ts';
+import { openLink, type Link } from '#test/services/link.ts';
 
 const PROJECT = `t${randomBytes(6).toString('hex')}`;
 const TOPICS = { changesTopic: 'proxy-changes', probesTopic: 'proxy-probes' };

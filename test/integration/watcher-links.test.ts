@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { FINALIZER } from '#shared/domain/proxy.ts';
 
 import { call } from './proxies.ts';
-import { openLink, type Link } from './watcher/link.ts';
+import { openLink, type Link } from '#test/services/link.ts';
 import { QUICK, openStage, type RunningWatcher, type Stage } from './watcher/stage.ts';
 
 const DEALT = { timeout: 30_000, interval: 50 };

@@ -11,7 +11,7 @@ import { pause } from '#shared/app/wait.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import { FINALIZER } from '#shared/domain/proxy.ts';
 import { openCluster, type Cluster } from '#shared/kubernetes/cluster.ts';
-import { openLink, type Link } from '#test/integration/watcher/link.ts';
+import { openLink, type Link } from '#test/services/link.ts';
 import { callApi, type ApiAddress, type ApiCall } from '#test/services/api.ts';
 import { applyFile, ensureNamespace } from '#test/services/apply.ts';
 import { startControlPlane } from '#test/services/control-plane.ts';
