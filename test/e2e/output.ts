@@ -8,7 +8,7 @@ import { z } from 'zod';
 
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { callApi } from '#test/services/api.ts';
-import { PROJECT } from '#test/stack/stack.ts';
+import { PROJECT } from '#test/stack/services.ts';
 import { SUBSCRIPTIONS } from '#test/stack/subscriptions.ts';
 
 import { poll, type World } from './world.ts';

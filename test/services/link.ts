@@ -2,6 +2,7 @@
 
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 export interface Link {
   /** `127.0.0.1:port`. */
@@ -75,4 +76,17 @@ export const openLink = async (target: string): Promise<Link> => {
       await once(server, 'close');
     },
   };
+};
+
+/** Writes a copy of `kubeconfig` to `file` that goes to its `server` (`https://host:port`) over the link at `host`. */
+export const kubeconfigOver = (
+  { host }: Pick<Link, 'host'>,
+  {
+    kubeconfig,
+    server,
+    file,
+  }: { readonly kubeconfig: string; readonly server: string; readonly file: string },
+): string => {
+  writeFileSync(file, readFileSync(kubeconfig, 'utf8').replace(server, `https://${host}`), { mode: 0o600 });
+  return file;
 };

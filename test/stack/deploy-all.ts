@@ -1,6 +1,9 @@
 /** Every deployable with its own settings and, where it has rights in the cluster, its own identity. */
 
+import { join } from 'node:path';
+
 import type { ControlPlane } from '#test/services/control-plane.ts';
+import { kubeconfigOver, type Link } from '#test/services/link.ts';
 import { startTogether, stopTogether, type Stoppable } from '#test/services/together.ts';
 import type { Deployable } from '#test/tools/build.ts';
 
@@ -19,17 +22,27 @@ export interface DeployAllOptions {
   readonly runDir: string;
   readonly services: { readonly controlPlane: ControlPlane; readonly cloud: Cloud };
   readonly settings: Readonly<Record<string, string>>;
+  /** Beside them, of one deployable alone. */
+  readonly settingsOf?: (name: Deployable) => Readonly<Record<string, string>>;
+  /** The way to the cluster; straight to it when there is none. */
+  readonly link?: Link;
   readonly beforeWatcher: (functions: Deployments) => Promise<void>;
   readonly note: (line: string) => void;
 }
 
-const makeDeployer = ({ runDir, services, settings, note }: DeployAllOptions) => {
-  const identity = async (name: Deployable): Promise<Record<string, string>> =>
-    CLUSTER_USERS.some((user) => user === name)
-      ? { KUBECONFIG: await services.controlPlane.kubeconfigFor(name) }
-      : {};
+const makeDeployer = (options: DeployAllOptions) => {
+  const { runDir, services, settings, settingsOf, link, note } = options;
+  const identity = async (name: Deployable): Promise<Record<string, string>> => {
+    if (!CLUSTER_USERS.some((user) => user === name)) return {};
+    const { controlPlane } = services;
+    const kubeconfig = await controlPlane.kubeconfigFor(name);
+    const file = join(runDir, `kubeconfig-${name}-over-link.yaml`);
+    return {
+      KUBECONFIG: link ? kubeconfigOver(link, { kubeconfig, server: controlPlane.server, file }) : kubeconfig,
+    };
+  };
   return async (name: Deployable, own: Readonly<Record<string, string>> = {}): Promise<Deployment> => {
-    const env = { ...settings, ...(await identity(name)), ...own };
+    const env = { ...settings, ...(await identity(name)), ...own, ...settingsOf?.(name) };
     return deploy({ name, env, runDir, log: note });
   };
 };

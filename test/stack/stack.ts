@@ -6,22 +6,17 @@ import { join } from 'node:path';
 
 import { makeLog, type Log } from '#shared/app/log.ts';
 import type { Kubelet } from '#test/kubelet/kubelet.ts';
-import { startControlPlane, type ControlPlane } from '#test/services/control-plane.ts';
-import { startFirestoreEmulator, startPubsubEmulator } from '#test/services/emulators.ts';
-import { claimLoopbackRange, type LoopbackRange } from '#test/services/ports.ts';
-import { startTogether } from '#test/services/together.ts';
+import type { ControlPlane } from '#test/services/control-plane.ts';
 import { buildAll } from '#test/tools/build.ts';
 
-import { startCloud, type Cloud } from './cloud.ts';
-import { deployAll, type Deployments } from './deploy-all.ts';
-import { startDispatcher } from './dispatcher.ts';
-import { CLUSTER_USERS, applyInstallation } from './identities.ts';
+import type { Cloud } from './cloud.ts';
+import type { Deployments } from './deploy-all.ts';
+import { applyInstallation } from './identities.ts';
+import { startInstallation, type Installation, type InstallationOptions } from './installation.ts';
 import { startNode } from './node.ts';
 import type { Progress } from './progress.ts';
-import { startScheduler } from './scheduler.ts';
-import { SUBSCRIPTIONS } from './subscriptions.ts';
+import { PROJECT, claimRanges, owned, startServices, type Services } from './services.ts';
 
-export const PROJECT = 'local-egress';
 export const INSTALLATION = 'local';
 
 export interface Stack {
@@ -29,6 +24,9 @@ export interface Stack {
   readonly cloud: Cloud;
   /** Runs Pods. */
   readonly kubelet: Kubelet;
+  /** The first one has the stack's own name and looks after all namespaces, unless told otherwise. */
+  readonly installations: readonly Installation[];
+  /** Of the first installation. */
   readonly deployments: Deployments;
   /** What `.local/env` holds. */
   readonly env: Readonly<Record<string, string>>;
@@ -44,65 +42,17 @@ export interface StackOptions {
   readonly scheduled?: boolean;
   /** Default 1: loopback ranges of about 120 machines each. */
   readonly ranges?: number;
+  /** Instead of the one that looks after all namespaces; told what they run on. */
+  readonly installations?: (
+    services: Services,
+    owner: AsyncDisposableStack,
+  ) => Promise<readonly InstallationOptions[]>;
 }
-
-interface Services {
-  readonly controlPlane: ControlPlane;
-  readonly firestore: string;
-  readonly pubsub: string;
-  readonly cloud: Cloud;
-}
-
-/** Adopts what has a `stop`, to be stopped last in, first out. */
-const owned = <T extends { stop(): Promise<void> }>(owner: AsyncDisposableStack, thing: T): T => {
-  owner.defer(() => thing.stop());
-  return thing;
-};
-
-const startServices = async (
-  owner: AsyncDisposableStack,
-  runDir: string,
-  ranges: readonly LoopbackRange[],
-  { progress }: StackOptions,
-  log: Log,
-): Promise<Services> => {
-  const [controlPlane, firestore, pubsub, cloud] = await startTogether([
-    progress.step('Kubernetes control plane', () =>
-      startControlPlane({
-        runDir,
-        users: CLUSTER_USERS.map((name) => ({ name })),
-        log: (line) => progress.note(line),
-      }),
-    ),
-    progress.step('Firestore emulator', () => startFirestoreEmulator({ runDir })),
-    progress.step('Pub/Sub emulator', () => startPubsubEmulator({ runDir })),
-    progress.step('Compute Engine stand-in', () => startCloud(PROJECT, runDir, ranges, log)),
-  ]);
-  for (const service of [cloud, pubsub, firestore, controlPlane]) owned(owner, service);
-  // The product's clients, and ours, find the emulators by these.
-  process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
-  process.env['FIRESTORE_EMULATOR_HOST'] = firestore.host;
-  process.env['METADATA_SERVER_DETECTION'] = 'none';
-  return { controlPlane, cloud, firestore: firestore.host, pubsub: pubsub.host };
-};
-
-const commonSettings = (services: Services): Record<string, string> => ({
-  GOOGLE_CLOUD_PROJECT: PROJECT,
-  INSTALLATION_ID: INSTALLATION,
-  PROXY_NAMESPACES: '*',
-  PROVIDERS: 'gcp,kubernetes',
-  FIRESTORE_EMULATOR_HOST: services.firestore,
-  PUBSUB_EMULATOR_HOST: services.pubsub,
-  COMPUTE_ENDPOINT: services.cloud.compute.url,
-  // Everything here lives on loopback, External proxies included.
-  ALLOW_PRIVATE_ENDPOINTS: 'true',
-  METADATA_SERVER_DETECTION: 'none',
-});
 
 const environment = (
   services: Services,
   kubelet: Kubelet,
-  { urls }: Deployments,
+  { id, deployments: { urls } }: Installation,
 ): Record<string, string> => ({
   KUBECONFIG: services.controlPlane.adminKubeconfig,
   DISCOVERY_URL: urls.discovery,
@@ -118,41 +68,27 @@ const environment = (
   FIRESTORE_EMULATOR_HOST: services.firestore,
   PUBSUB_EMULATOR_HOST: services.pubsub,
   GOOGLE_CLOUD_PROJECT: PROJECT,
-  INSTALLATION_ID: INSTALLATION,
+  INSTALLATION_ID: id,
 });
 
-const connect = async (
-  owner: AsyncDisposableStack,
-  deployments: Deployments,
-  options: StackOptions,
-  log: Log,
-): Promise<void> => {
-  owned(
-    owner,
-    await startDispatcher({
-      projectId: PROJECT,
-      subscriptions: SUBSCRIPTIONS,
-      urlOf: (target) => deployments.urls[target],
-      log,
-    }),
-  );
-  if (options.scheduled === false) return;
-  const jobs = (['health', 'gc'] as const).map((name) => ({
-    name,
-    url: `${deployments.urls[name]}/`,
-    attemptDeadlineSeconds: 180,
-  }));
-  owned(owner, startScheduler(jobs, log));
-};
+const theOne = ({ settings = {}, scheduled = true }: StackOptions): readonly InstallationOptions[] => [
+  { id: INSTALLATION, namespaces: '*', settings, scheduled },
+];
 
-const claimRanges = async (owner: AsyncDisposableStack, count: number): Promise<readonly LoopbackRange[]> => {
-  const ranges: LoopbackRange[] = [];
-  while (ranges.length < count) {
-    const range = await claimLoopbackRange();
-    owner.defer(() => range.release());
-    ranges.push(range);
-  }
-  return ranges;
+const startInstallations = async (
+  owner: AsyncDisposableStack,
+  options: StackOptions,
+  services: Services,
+  place: { readonly runDir: string; readonly log: Log },
+): Promise<readonly [Installation, ...Installation[]]> => {
+  const { progress, installations } = options;
+  const [first, ...others] = (await installations?.(services, owner)) ?? theOne(options);
+  if (!first) throw new RangeError('a stack has at least one installation');
+  const start = (one: InstallationOptions, runDir: string): Promise<Installation> =>
+    startInstallation(owner, one, { ...place, services, progress, runDir });
+  const started: [Installation, ...Installation[]] = [await start(first, place.runDir)];
+  for (const other of others) started.push(await start(other, join(place.runDir, other.id)));
+  return started;
 };
 
 const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Promise<Omit<Stack, 'stop'>> => {
@@ -164,7 +100,7 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
   });
   const ranges = await claimRanges(owner, options.ranges ?? 1);
   const [services] = await Promise.all([
-    startServices(owner, runDir, ranges, options, log),
+    startServices(owner, { runDir, ranges, progress, log }),
     progress.step('functions built', () => buildAll()),
   ]);
   const { server, caFile, tokens } = services.controlPlane;
@@ -172,24 +108,17 @@ const assemble = async (owner: AsyncDisposableStack, options: StackOptions): Pro
     applyInstallation({ server, caFile, token: tokens['admin'] ?? '' }),
   );
   const kubelet = owned(owner, await startNode(services.controlPlane, log));
-  const deployments = await progress.step('functions and watcher running', async () => {
-    const deployed = await deployAll({
-      owner,
-      runDir,
-      services,
-      settings: { ...commonSettings(services), ...options.settings },
-      // Topics have to exist before anybody publishes, and functions before anybody pushes.
-      beforeWatcher: (functions) => connect(owner, functions, options, log),
-      note: (line) => progress.note(`  ! ${line}`),
-    });
-    return deployed;
-  });
+  const installations = await progress.step('functions and watcher running', () =>
+    startInstallations(owner, options, services, { runDir, log }),
+  );
+  const [first] = installations;
   return {
     controlPlane: services.controlPlane,
     cloud: services.cloud,
     kubelet,
-    deployments,
-    env: environment(services, kubelet, deployments),
+    installations,
+    deployments: first.deployments,
+    env: environment(services, kubelet, first),
     runDir,
   };
 };

@@ -39,3 +39,14 @@ export const SUBSCRIPTIONS: readonly PushSubscription[] = [
     target: { function: 'health', path: '/probes' },
   },
 ];
+
+const prefixed = (one: PushSubscription, prefix: string): PushSubscription => ({
+  ...one,
+  name: `${prefix}${one.name}`,
+  topic: `${prefix}${one.topic}`,
+  deadLetterTopic: `${prefix}${one.deadLetterTopic}`,
+});
+
+/** The same under the names that a further installation in the project gives them. */
+export const subscriptionsOf = (prefix: string): readonly PushSubscription[] =>
+  SUBSCRIPTIONS.map((one) => prefixed(one, prefix));

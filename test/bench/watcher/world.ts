@@ -1,6 +1,6 @@
 /** A real API server full of Proxies, a link to it that can be cut, and watchers whose messages are counted. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { systemClock } from '#shared/app/clock.ts';
@@ -11,7 +11,7 @@ import { pause } from '#shared/app/wait.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import { FINALIZER } from '#shared/domain/proxy.ts';
 import { openCluster, type Cluster } from '#shared/kubernetes/cluster.ts';
-import { openLink, type Link } from '#test/services/link.ts';
+import { kubeconfigOver, openLink, type Link } from '#test/services/link.ts';
 import { callApi, type ApiAddress, type ApiCall } from '#test/services/api.ts';
 import { applyFile, ensureNamespace } from '#test/services/apply.ts';
 import { startControlPlane } from '#test/services/control-plane.ts';
@@ -183,11 +183,11 @@ export const startWatcherWorld = async (): Promise<WatcherWorld> => {
   const address = { server: plane.server, caFile: plane.caFile, token: plane.tokens['admin'] ?? '' };
   await applyFile(address, join(ROOT, 'crds/proxy.yaml'));
   const link = await openLink(new URL(plane.server).host);
-  const viaLink = join(runDir, 'kubeconfig-link.yaml');
-  writeFileSync(
-    viaLink,
-    readFileSync(plane.adminKubeconfig, 'utf8').replace(plane.server, `https://${link.host}`),
-  );
+  const viaLink = kubeconfigOver(link, {
+    kubeconfig: plane.adminKubeconfig,
+    server: plane.server,
+    file: join(runDir, 'kubeconfig-link.yaml'),
+  });
   const admin = openCluster({ kubeconfig: plane.adminKubeconfig }, { ...tools, component: 'bench' });
   const api = apiOf(address, admin);
   return {

@@ -1,7 +1,7 @@
 /** A namespace, a topic and a subscription of a test's own, and watchers between them. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,6 +18,7 @@ import { labelsHash } from '#shared/domain/observed.ts';
 import { openCluster, type Cluster, type ProxyObject } from '#shared/kubernetes/cluster.ts';
 import { openPublisher } from '#shared/pubsub/publisher.ts';
 import { applyObject } from '#test/services/api.ts';
+import { kubeconfigOver } from '#test/services/link.ts';
 
 import { makeWatcher, type WatcherPorts } from '../../../functions/watcher/handler.ts';
 import type { WatchTimes } from '../../../functions/watcher/watch-loop.ts';
@@ -54,8 +55,7 @@ const tools = { clock: systemClock, ids: systemIds, metrics: noMetrics };
 export const kubeconfigVia = (folder: string, host: string, identity: Identity): string => {
   const { server, kubeconfigs } = inject('cluster');
   const file = join(folder, randomName('kubeconfig'));
-  writeFileSync(file, readFileSync(kubeconfigs[identity], 'utf8').replace(server, `https://${host}`));
-  return file;
+  return kubeconfigOver({ host }, { kubeconfig: kubeconfigs[identity], server, file });
 };
 
 export const openAs = (identity: Identity, kubeconfig?: string): Cluster =>
