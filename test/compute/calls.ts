@@ -13,6 +13,8 @@ export interface ApiCall {
   readonly zone?: string;
   /** Of the instance, disk or operation. */
   readonly name?: string;
+  /** By whose address it came, where callers have addresses of their own. */
+  readonly caller?: string;
   /** The status that was sent; 0 when the answer was withheld. */
   readonly status: number;
 }
@@ -22,6 +24,7 @@ export interface CallMatch {
   readonly zone?: string | undefined;
   readonly name?: string | undefined;
   readonly namePrefix?: string | undefined;
+  readonly caller?: string | undefined;
   readonly status?: number | undefined;
   /** Calls at or after this time. */
   readonly since?: number | undefined;
@@ -36,7 +39,7 @@ export interface CallLog {
 
 const MAX_CALLS = 200_000;
 
-const EXACT = ['method', 'zone', 'name', 'status'] as const;
+const EXACT = ['method', 'zone', 'name', 'caller', 'status'] as const;
 
 const isMatch = (call: ApiCall, match: CallMatch): boolean =>
   EXACT.every((key) => match[key] === undefined || call[key] === match[key]) &&

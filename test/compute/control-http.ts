@@ -24,6 +24,7 @@ const callMatch = (query: URLSearchParams): CallMatch => {
     zone: text('zone'),
     name: text('name'),
     namePrefix: text('namePrefix'),
+    caller: text('caller'),
     status: number('status'),
     since: number('since'),
   };

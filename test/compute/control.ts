@@ -5,7 +5,7 @@ import type { ActiveFault, Fault } from './faults.ts';
 import type { ProxyMode } from './forward-proxy.ts';
 import { addressOf, preemptInstance, remove, startInstance, stopInstance } from './machines.ts';
 import { whenDone } from './operations.ts';
-import type { Instance, InstanceStatus, Operation, World } from './world.ts';
+import type { Disk, Instance, InstanceStatus, Operation, World } from './world.ts';
 
 export interface InstanceView {
   readonly id: string;
@@ -22,6 +22,14 @@ export interface InstanceView {
   readonly requests: number;
 }
 
+export interface DiskView {
+  readonly name: string;
+  readonly zone: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The instance that it is attached to. */
+  readonly user?: string;
+}
+
 /** Instances are named by name; where two zones have one, the first made counts unless a zone is given. */
 export interface ComputeControl {
   /** Switches a fault on; the id switches it off. */
@@ -33,6 +41,7 @@ export interface ComputeControl {
   countCalls(match?: CallMatch): number;
   resetCalls(): void;
   instances(): readonly InstanceView[];
+  disks(): readonly DiskView[];
   /** Each resolves when it has happened. They throw RangeError for an instance that does not exist. */
   preempt(name: string, zone?: string): Promise<void>;
   stop(name: string, zone?: string): Promise<void>;
@@ -58,6 +67,13 @@ const view = (instance: Instance): InstanceView => {
     requests: instance.proxy?.requests() ?? 0,
   };
 };
+
+const diskView = ({ name, zone, labels, user }: Disk): DiskView => ({
+  name,
+  zone,
+  labels,
+  ...(user === undefined ? {} : { user }),
+});
 
 const LONGEST_WAIT_MS = 60_000;
 
@@ -85,6 +101,7 @@ export const makeControl = (world: World, calls: CallLog): ComputeControl => {
     countCalls: (match) => calls.find(match).length,
     resetCalls: () => calls.reset(),
     instances: () => [...world.instances.values()].map(view),
+    disks: () => [...world.disks.values()].map(diskView),
     preempt: async (name, zone) => {
       await finished(preemptInstance(world, find(name, zone)));
       await settled();

@@ -33,6 +33,8 @@ export interface ComputeStandIn {
   /** `http://host:port` */
   readonly url: string;
   readonly control: ComputeControl;
+  /** Another `http://host:port` of the same API; calls that come by it are logged as those of `caller`. */
+  openFor(caller: string): Promise<string>;
   /** Ends the API, every machine and every timer. */
   stop(): Promise<void>;
 }
@@ -127,7 +129,7 @@ const answerApi = async (
   world: World,
   calls: CallLog,
   message: IncomingMessage,
-  url: URL,
+  { url, caller }: { readonly url: URL; readonly caller: string | undefined },
 ): Promise<Reply> => {
   const at = world.now();
   const httpMethod = message.method ?? 'GET';
@@ -156,6 +158,7 @@ const answerApi = async (
     query: Object.fromEntries(url.searchParams),
     ...(route?.zone ? { zone: route.zone } : {}),
     ...(name === '' ? {} : { name }),
+    ...(caller === undefined ? {} : { caller }),
     status: reply.kind === 'lost' ? 0 : reply.status,
   });
   return reply;
@@ -216,27 +219,32 @@ export const startComputeStandIn = async (options: ComputeStandInOptions): Promi
   });
   const calls = makeCallLog();
   const control = makeControl(world, calls);
-  const server = createServer((message, response) => {
-    const url = new URL(message.url ?? '/', 'http://stand-in');
-    const answer = url.pathname.startsWith('/_control')
-      ? answerControlCall(world, control, message, url)
-      : answerApi(world, calls, message, url);
-    void answer.then((reply) => send(response, reply));
-  });
-  // Like the real one's: with Node's five seconds, clients meet connections that are just being closed.
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  const port = await listen(server, host, options.port ?? 0);
+  const servers: Server[] = [];
+  const open = async (port: number, caller?: string): Promise<string> => {
+    const server = createServer((message, response) => {
+      const url = new URL(message.url ?? '/', 'http://stand-in');
+      const answer = url.pathname.startsWith('/_control')
+        ? answerControlCall(world, control, message, url)
+        : answerApi(world, calls, message, { url, caller });
+      void answer.then((reply) => send(response, reply));
+    });
+    // Like the real one's: with Node's five seconds, clients meet connections that are just being closed.
+    server.keepAliveTimeout = KEEP_ALIVE_MS;
+    servers.push(server);
+    return `http://${host}:${await listen(server, host, port)}`;
+  };
   return {
-    url: `http://${host}:${port}`,
+    url: await open(options.port ?? 0),
     control,
+    openFor: (caller) => open(0, caller),
     stop: async () => {
       world.timers.stop();
-      const closed = close(server);
+      const closed = servers.map((server) => close(server));
       const proxies = [...world.instances.values()].map((instance) => {
         instance.life += 1;
         return instance.proxy?.stop();
       });
-      await Promise.all([closed, ...proxies, ...world.background]);
+      await Promise.all([...closed, ...proxies, ...world.background]);
     },
   };
 };
