@@ -80,7 +80,8 @@ const saveRecord = async (pass: Pass, decided: ProxyRecord): Promise<void> => {
   const known = new Set(
     (pass.record?.machines ?? []).flatMap(({ name, zones }) => zones.map((zone) => placeKey(zone, name))),
   );
-  for (const { name, zones } of record.machines)
+  const unseen = record.machines.filter(({ instanceId }) => instanceId === undefined);
+  for (const { name, zones } of unseen)
     for (const zone of zones)
       if (!known.has(placeKey(zone, name))) pass.memory.untouched.add(placeKey(zone, name));
   pass.record = record;
@@ -175,7 +176,7 @@ const remove = async (
 const storeCredentials = async (pass: Pass, endpointId: string): Promise<void> => {
   const { credentials } = pass.sight.material;
   if (!credentials) throw new SystemError('Conflict', 'The credentials have changed');
-  await pass.effects.credentials.create(endpointId, credentials);
+  await pass.effects.credentials.create(endpointId, { uid: pass.sight.observation.ref.uid, ...credentials });
 };
 
 const perform = async (pass: Pass, step: Step): Promise<void> => {

@@ -25,6 +25,7 @@ import {
 import type { Next, Observation, Outcome, Plan, ProxyFacts, Step } from './plan.ts';
 import { withStuckPlace, withoutIdlePlace } from './queue.ts';
 import { addressIsAnothers } from './rivals.ts';
+import { somethingIsForgotten } from './recall.ts';
 import * as running from './running-checks.ts';
 import { eventsOf, statusOf } from './status.ts';
 import { bothNext, tidy, type Tidied } from './tidy.ts';
@@ -140,6 +141,7 @@ const LIFE: readonly Rule[] = [
   proxyIsGone,
   belongsToAnother,
   finalizerWasRemoved,
+  somethingIsForgotten,
   isBeingDeleted,
   lacksFinalizer,
   isExternal,

@@ -20,14 +20,17 @@ import { tidy, type Tidied } from './tidy.ts';
 /** While a provider cannot be asked, this long between two tries. */
 const BLOCKED_MS = 300_000;
 
-const dropAllCredentials = ({ credentials = [] }: ProxyRecord): readonly Step[] =>
+const dropCredentials = (credentials: readonly string[] = []): readonly Step[] =>
   credentials.length > 0 ? [{ kind: 'removeCredentials', endpointIds: credentials }] : [];
+
+const dropAllCredentials = ({ credentials }: ProxyRecord): readonly Step[] => dropCredentials(credentials);
 
 /** The Proxy is not there any more: nothing may be leased from now on. Its machines are left to gc. */
 export const proxyIsGone = (observation: Observation): Outcome | undefined => {
-  const { proxy, record } = observation;
+  const { proxy, record, forgotten } = observation;
   if (proxy) return undefined;
-  if (!record || record.gone) return { because: 'proxyIsGone', next: {} };
+  if (!record || record.gone)
+    return { because: 'proxyIsGone', after: dropCredentials(forgotten?.credentials), next: {} };
   return {
     because: 'proxyIsGone',
     record: tombstone(record),

@@ -22,6 +22,9 @@ const ACKNOWLEDGED: HttpReply = { status: 204 };
 const away = (): HttpReply =>
   problem(503, 'Unavailable', 'A service that this one needs did not answer.', {}, { 'retry-after': '5' });
 
+/** gc's reason for a machine that its record does not know: only a look by UID can find it. */
+const NOT_RECORDED = 'MachineNotRecorded';
+
 type Decoded = { readonly push: PushedMessage; readonly change: ChangeMessage } | { readonly why: string };
 
 const decode = (body: Uint8Array): Decoded => {
@@ -52,7 +55,7 @@ export const makeHandler = (parts: HandlerParts): HttpHandler => {
   const isOurs = ({ namespace }: ProxyRef): boolean =>
     namespaces.includes('*') || namespaces.includes(namespace);
 
-  const onChange = async ({ namespace, name, uid }: ChangeMessage): Promise<HttpReply> => {
+  const onChange = async ({ namespace, name, uid, reason }: ChangeMessage): Promise<HttpReply> => {
     const ref = { namespace, name, uid };
     if (!isOurs(ref)) {
       log.warning('a message was dropped', {
@@ -61,7 +64,7 @@ export const makeHandler = (parts: HandlerParts): HttpHandler => {
       });
       return ACKNOWLEDGED;
     }
-    return settle(parts, () => lanes.enter(uid, () => run(parts, ref)));
+    return settle(parts, () => lanes.enter(uid, () => run(parts, ref, reason === NOT_RECORDED)));
   };
 
   const onPush = async (body: Uint8Array): Promise<HttpReply> => {

@@ -3,7 +3,7 @@
 import { bounded } from '#shared/domain/conditions.ts';
 import type { OperationResult } from '#shared/domain/machine.ts';
 
-import type { PendingOperation, Refusal } from './plan.ts';
+import type { Observation, PendingOperation, Refusal } from './plan.ts';
 
 export interface Memory {
   /** `zone/name` that this call recorded and has not asked anything for. */
@@ -15,11 +15,16 @@ export interface Memory {
   readonly ended: Set<string>;
   /** By the provider's id of the machine, or of what it left. */
   readonly deletesSent: Map<string, { readonly machine: string; readonly at: number }>;
+  /** Whether what carries the Proxy's UID is to be looked for, whatever its record says. */
+  recall: boolean;
+  /** What was found, by the one look that a call takes. */
+  forgotten?: NonNullable<Observation['forgotten']>;
   /** Since the last plan that was carried out. */
   refusals: readonly Refusal[];
 }
 
-export const newMemory = (): Memory => ({
+export const newMemory = (recall = false): Memory => ({
+  recall,
   untouched: new Set(),
   absentSince: new Map(),
   pending: new Map(),

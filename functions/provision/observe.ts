@@ -5,8 +5,9 @@ import type { Ids } from '#shared/app/ids.ts';
 import { CONDITION_REASONS, type Condition, type ConditionType } from '#shared/domain/conditions.ts';
 import type { MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
-import { placesOf } from '#shared/domain/record.ts';
+import { placesOf, type ProxyRecord } from '#shared/domain/record.ts';
 import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
+import type { CredentialStore } from '#shared/firestore/credentials.ts';
 import type { LeaseCounts } from '#shared/firestore/lease-counts.ts';
 import type { RecordStore, StoredRecord } from '#shared/firestore/records.ts';
 import type { Queue, Waiting } from '#shared/firestore/replacements.ts';
@@ -21,6 +22,7 @@ import { resolveInputs, type Material } from './secrets.ts';
 export interface Sources {
   readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
   readonly records: Pick<RecordStore, 'read' | 'at'>;
+  readonly credentials: Pick<CredentialStore, 'idsOf'>;
   readonly leaseCounts: (uid: string) => Promise<LeaseCounts>;
   readonly queue: (installation: string, waiting: Waiting) => Promise<Queue>;
   readonly maxReplacingPercent: number;
@@ -124,6 +126,39 @@ const readRivals = async (
   };
 };
 
+/** Dealt with before, says its status, and yet nothing is recorded; or gone, and nothing tells what it had. */
+const isLost = ({ facts, stored }: Subject): boolean =>
+  !stored && (!facts || facts.status.observed !== undefined);
+
+type Forgotten = NonNullable<Observation['forgotten']>;
+
+const unrecorded = (forgotten: Forgotten, record: ProxyRecord | undefined): Forgotten => ({
+  machines: forgotten.machines.filter(({ name }) => !record?.machines.some((intent) => intent.name === name)),
+  credentials: forgotten.credentials.filter((id) => !record?.credentials?.includes(id)),
+});
+
+/** One look in a call: what it finds is recorded, or is not worth another one. */
+const readForgotten = async (
+  subject: Subject,
+  ref: ProxyRef,
+  { credentials }: Sources,
+  memory: Memory,
+): Promise<Pick<Observation, 'forgotten'>> => {
+  if (!memory.forgotten && (memory.recall || isLost(subject))) {
+    const { facts, provider } = subject;
+    const [fleet, ids] = await Promise.all([
+      facts?.desired.machine ? provider?.list() : undefined,
+      credentials.idsOf(ref.uid),
+    ]);
+    const machines = fleet?.machines.filter(({ uid }) => uid === ref.uid) ?? [];
+    memory.forgotten = { machines, credentials: ids };
+  }
+  if (!memory.forgotten) return {};
+  // What is recorded once is not recalled again when it goes.
+  memory.forgotten = unrecorded(memory.forgotten, subject.stored?.record);
+  return { forgotten: memory.forgotten };
+};
+
 const remembered = (memory: Memory): Pick<Observation, 'pending' | 'ended' | 'refusals' | 'deletesSent'> => ({
   pending: [...memory.pending.values()],
   ended: [...memory.ended],
@@ -136,12 +171,13 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
   const { installation, allowPrivateEndpoints, clock, ids } = sources;
   const subject = await subjectOf(sources, ref);
   const { facts, ...inHand } = subject;
-  const [resolved, fleet, leases, turn, rivals] = await Promise.all([
+  const [resolved, fleet, leases, turn, rivals, forgotten] = await Promise.all([
     readInputs(subject, sources.cluster),
     readFleet(subject, memory, clock),
     readDrains(subject, sources),
     readTurn(subject, sources),
     readRivals(subject, sources),
+    readForgotten(subject, ref, sources, memory),
   ]);
   const observation: Observation = {
     ref,
@@ -155,6 +191,7 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
     leases,
     ...turn,
     ...rivals,
+    ...forgotten,
     freshId: ids.token(),
     jitter: ids.fraction(),
   };

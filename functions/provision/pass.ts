@@ -9,9 +9,12 @@ import { observe, type Sight, type Sources } from './observe.ts';
 import type { Plan, Step } from './plan.ts';
 
 export interface PassParts
-  extends Omit<Sources, 'cluster' | 'records'>, Omit<Effects, 'cluster' | 'records'> {
+  extends
+    Omit<Sources, 'cluster' | 'records' | 'credentials'>,
+    Omit<Effects, 'cluster' | 'records' | 'credentials'> {
   readonly cluster: Sources['cluster'] & Effects['cluster'];
   readonly records: Sources['records'] & Effects['records'];
+  readonly credentials: Sources['credentials'] & Effects['credentials'];
 }
 
 /** Steps that nothing takes back: they rest on what was read for them. */

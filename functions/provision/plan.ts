@@ -135,6 +135,8 @@ export interface Observation {
   readonly rivals?: readonly PublishedPlace[];
   /** Read while a replacement waits for its turn. */
   readonly turn?: Turn;
+  /** What carries the UID of this Proxy. Looked for where its record was lost, or is said to lack a machine. */
+  readonly forgotten?: { readonly machines: readonly Machine[]; readonly credentials: readonly string[] };
   /** An unused endpoint id. */
   readonly freshId: string;
   /** Uniform in [0, 1), to spread retries. */

@@ -10,7 +10,7 @@ interface Traced {
   readonly traceparent?: string;
 }
 
-/** Topic `proxy-changes`, ordered by `uid`: look at this Proxy. `reason` is for people. */
+/** Topic `proxy-changes`, ordered by `uid`: look at this Proxy. `reason` is for people; it may ask for a closer look. */
 export interface ChangeMessage extends ProxyRef, Traced {
   readonly reason: string;
 }

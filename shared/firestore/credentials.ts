@@ -32,15 +32,26 @@ export const credentialStore = (db: Firestore) => {
       );
     },
 
-    /** Idempotent: an endpoint id is used once, so what exists is what this call writes. */
-    async create(endpointId: string, { username, password }: Credentials): Promise<void> {
+    /** Idempotent: an endpoint id is used once, so what exists is what this call writes. `uid` is that of its Proxy. */
+    async create(
+      endpointId: string,
+      { uid, username, password }: Credentials & { readonly uid: string },
+    ): Promise<void> {
       try {
         await firestoreCall(db, 'create credentials', () =>
-          collection.doc(endpointId).create({ username, password }),
+          collection.doc(endpointId).create({ uid, username, password }),
         );
       } catch (error) {
         if (!hasCode(error, 'Conflict')) throw error;
       }
+    },
+
+    /** Ids of all endpoints of a Proxy that have any. */
+    async idsOf(uid: string): Promise<readonly string[]> {
+      const { docs } = await firestoreCall(db, 'query credentials', () =>
+        collection.where('uid', '==', uid).select().get(),
+      );
+      return docs.map(({ id }) => id);
     },
 
     async remove(endpointId: string): Promise<void> {

@@ -12,7 +12,7 @@ import {
   type Query,
 } from '@google-cloud/firestore';
 
-import { SystemError } from '#shared/app/errors.ts';
+import { SystemError, hasCode } from '#shared/app/errors.ts';
 import { gateOf } from '#shared/domain/gate.ts';
 import { placesOf, publications, type ProxyRecord } from '#shared/domain/record.ts';
 import { bucketOf, type BucketRange } from '#shared/domain/shard.ts';
@@ -135,6 +135,18 @@ export const recordStore = (db: Firestore) => {
   const proxies = db.collection('proxies');
   const leases = db.collection('leases');
 
+  const createWith = async (record: ProxyRecord, how: 'create' | 'update'): Promise<Version> => {
+    const { uid } = record.ref;
+    const gate = { gate: gateOf(record), freeAt: 0 };
+    const batch = db.batch();
+    batch.create(proxies.doc(uid), documentOf(record));
+    if (how === 'update') batch.update(leases.doc(uid), gate);
+    else batch.create(leases.doc(uid), { ...gate, leases: toText(NO_LEASES), holders: [] });
+    const [result] = await firestoreCall(db, `create record ${uid}`, () => batch.commit());
+    if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
+    return { updateTime: result.writeTime };
+  };
+
   return {
     /** `undefined` when there is none. */
     async read(uid: string): Promise<StoredRecord | undefined> {
@@ -145,19 +157,17 @@ export const recordStore = (db: Firestore) => {
       return read;
     },
 
-    /** First write of a proxy: the record and its lease document. Throws `Conflict` when either exists. */
+    /**
+     * First write of a proxy: the record and its lease document. Where the record alone was lost, leases that run go on under
+     * the gate of the new one. Throws `Conflict` when there is a record.
+     */
     async create(record: ProxyRecord): Promise<Version> {
-      const batch = db.batch();
-      batch.create(proxies.doc(record.ref.uid), documentOf(record));
-      batch.create(leases.doc(record.ref.uid), {
-        gate: gateOf(record),
-        freeAt: 0,
-        leases: toText(NO_LEASES),
-        holders: [],
-      });
-      const [result] = await firestoreCall(db, `create record ${record.ref.uid}`, () => batch.commit());
-      if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
-      return { updateTime: result.writeTime };
+      try {
+        return await createWith(record, 'create');
+      } catch (error) {
+        if (!hasCode(error, 'Conflict')) throw error;
+        return createWith(record, 'update');
+      }
     },
 
     /** Record and gate in one batch. Throws `Conflict` when the record is not the one that was read: read and judge again. */

@@ -33,7 +33,11 @@ describe('acquire', () => {
       serving: { ...serving, endpoint: { ...serving.endpoint, credentialsVersion: '7' } },
     });
     await fleet.records.create(record);
-    await fleet.credentials.create(serving.endpoint.id, { username: 'a:b', password: 'p@ss/1' });
+    await fleet.credentials.create(serving.endpoint.id, {
+      uid: record.ref.uid,
+      username: 'a:b',
+      password: 'p@ss/1',
+    });
 
     const { status, body } = await acquire(discovery, { ttlSeconds: 60 });
 

@@ -57,6 +57,19 @@ const judged = ({ record, version }: StoredRecord): Tombstone => ({
   updatedAt: version.updateTime.toMillis(),
 });
 
+test('a record that alone was lost is made again: its gate is new, its leases and their fence go on', async () => {
+  const stored = await create(false);
+  const { uid } = stored.record.ref;
+  const lease = db.collection('leases').doc(uid);
+  await lease.update({ leases: '{"fence":7}', gate: { open: true } });
+  await db.collection('proxies').doc(uid).delete();
+  await recordStore(db).create(stored.record);
+  expect((await recordStore(db).read(uid))?.record).toEqual(stored.record);
+  const after = (await lease.get()).data();
+  expect(after).toMatchObject({ leases: '{"fence":7}', gate: { open: false } });
+  await expect(recordStore(db).create(stored.record)).rejects.toMatchObject({ code: 'Conflict' });
+});
+
 describe('the sweep', () => {
   test('removes a tombstone with its lease document, and names one that is gone already', async () => {
     const stored = await create(true);

@@ -116,7 +116,7 @@ describe('a round', () => {
       await world.publish({ place, credentialsVersion: '1', old: true }),
     ];
     const { id = '' } = known.serving?.endpoint ?? {};
-    await world.credentials.create(id, world.parts.credentials);
+    await world.credentials.create(id, { uid: known.ref.uid, ...world.parts.credentials });
     const health = world.start();
     await round(health);
     expect(await stateOf(known)).toBe('Healthy');

@@ -23,6 +23,7 @@ export const partsOf = (world: World): Parts => ({
       effect(world, 'storeCredentials', () => {
         world.credentials.set(id, value);
       }),
+    idsOf: async () => [...world.credentials.keys()],
     remove: (id) =>
       effect(world, 'removeCredentials', () => {
         world.credentials.delete(id);

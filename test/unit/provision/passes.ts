@@ -50,8 +50,12 @@ const wait = (world: World, next: Next, memory: ReturnType<typeof newMemory>): b
 };
 
 /** One call as `run` makes it. `patient` false: it ends at its first wait. */
-export const call = async (world: World, patient = true): Promise<'done' | 'retry' | 'crashed'> => {
-  const memory = newMemory();
+export const call = async (
+  world: World,
+  patient = true,
+  recall = false,
+): Promise<'done' | 'retry' | 'crashed'> => {
+  const memory = newMemory(recall);
   const deadline = world.now + BUDGET_MS;
   let left: Left | undefined;
   for (let passes = 0; passes < 200; passes += 1) {
