@@ -139,7 +139,7 @@ export type RunResult = 'done' | 'retry';
  * Works on one Proxy; with `recall`, what carries its UID is looked for first. Throws what makes going on impossible: `Transient`, `Unauthorised` of the cluster or the store,
  * `Conflict` when the world never held still.
  */
-export const run = async (outer: Parts, ref: ProxyRef, recall = false): Promise<RunResult> => {
+export const run = async (outer: Parts, ref: ProxyRef, recall?: boolean): Promise<RunResult> => {
   const parts = { ...outer, log: outer.log.with({ namespace: ref.namespace, name: ref.name, uid: ref.uid }) };
   const memory = newMemory(recall);
   const deadline = parts.clock.monotonic() + (parts.limits?.budgetMs ?? LIMITS.budgetMs);
