@@ -90,7 +90,7 @@ resource "google_project_iam_member" "cluster" {
   member  = google_service_account.function[each.key].member
 }
 
-# Machines: seen by both; made by provision, deleted by both, and only those with our name.
+# Machines and their boot disks: seen by both; made by provision, deleted by both, and only those with our name.
 
 locals {
   machine_permissions = {
@@ -108,6 +108,8 @@ locals {
       "compute.instances.start",
     ]
     gc = [
+      "compute.disks.delete",
+      "compute.disks.get",
       "compute.instances.delete",
       "compute.instances.get",
     ]
@@ -149,6 +151,7 @@ resource "google_project_iam_custom_role" "fleet" {
   role_id = "egressProxiesFleet_${local.role_suffix}"
   title   = "Egress proxies (${var.installation_id}): see the fleet"
   permissions = [
+    "compute.disks.list",
     "compute.images.useReadOnly",
     "compute.instances.list",
     "compute.zoneOperations.get",

@@ -24,8 +24,8 @@ locals {
     provision_calls            = { from = "provision", labels = ["result"] }
     provision_message_age_ms   = { from = "provision", labels = [] }
     provision_messages_dropped = { from = "provision", labels = [] }
-    gc_deletions               = { from = "gc", labels = ["result"] }
-    gc_findings                = { from = "gc", labels = ["rule"] }
+    gc_deletions               = { from = "gc", labels = ["kind", "result"] }
+    gc_findings                = { from = "gc", labels = ["kind", "rule"] }
     gc_frozen                  = { from = "gc", labels = ["reason"] }
     gc_nudges                  = { from = "gc", labels = ["reason"] }
     gc_provider_calls          = { from = "gc", labels = ["provider", "call", "result"] }
@@ -371,7 +371,7 @@ locals {
       { filter = local.counted["gc_nudges"], by = ["metric.label.reason"] },
     ] },
     { title = "Deletions of orphans, and freezes", series = [
-      { filter = local.counted["gc_deletions"], by = ["metric.label.result"] },
+      { filter = local.counted["gc_deletions"], by = ["metric.label.kind", "metric.label.result"] },
       { filter = local.counted["gc_frozen"], by = ["metric.label.reason"] },
     ] },
     { title = "Age of the oldest message, in seconds", series = [{
@@ -387,7 +387,9 @@ locals {
       { filter = local.counted["provider_calls"], by = ["metric.label.call", "metric.label.result"] },
       { filter = local.counted["gc_provider_calls"], by = ["metric.label.call", "metric.label.result"] },
     ] },
-    { title = "Machines as gc finds them, by rule", series = [{ filter = local.counted["gc_findings"], by = ["metric.label.rule"] }] },
+    { title = "Machines and leftovers as gc finds them, by rule", series = [
+      { filter = local.counted["gc_findings"], by = ["metric.label.kind", "metric.label.rule"] },
+    ] },
     { title = "Dead letters", series = [{
       filter  = "${local.queues["dead"]} AND metric.type = \"pubsub.googleapis.com/subscription/num_undelivered_messages\""
       by      = ["resource.label.subscription_id"]

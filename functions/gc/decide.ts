@@ -3,8 +3,24 @@
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 
 import { planNudges, type Nudge } from './nudges.ts';
-import { isOurs, judgeMachines, sightedMachines, type Judgement } from './orphans.ts';
-import { othersIn, strandedIn, type Observation, type ProxySummary } from './observation.ts';
+import { freshMarks, leftoverKeys } from './leftovers.ts';
+import { areComplete, listDoubts } from './lists.ts';
+import {
+  isOurs,
+  judgeAll,
+  sightedIn,
+  type Judgement,
+  type LeftoverJudgement,
+  type MachineJudgement,
+} from './orphans.ts';
+import {
+  identityOf,
+  isMachine,
+  othersIn,
+  strandedIn,
+  type Observation,
+  type ProxySummary,
+} from './observation.ts';
 
 export const FREEZE_REASONS = ['ClusterChanged', 'MostOfFleet', 'TooMany'] as const;
 
@@ -15,8 +31,10 @@ export interface Freeze {
 
 export interface Plan {
   /** Every listed machine with the rule that keeps or condemns it. */
-  readonly judgements: readonly Judgement[];
-  /** The condemned among them, in a stable order. */
+  readonly judgements: readonly MachineJudgement[];
+  /** The same for what machines left behind; absent when the run did not look. */
+  readonly leftovers?: readonly LeftoverJudgement[];
+  /** The condemned among both, in a stable order. */
   readonly deletions: readonly Judgement[];
   /** Not empty: nothing is deleted unless a person confirms exactly these deletions. */
   readonly frozen: readonly Freeze[];
@@ -37,12 +55,17 @@ export interface Plan {
 /** A fleet smaller than this may lose most of its machines at once without suspicion. */
 const FLEET_THAT_COUNTS = 4;
 
+/**
+ * Leftovers are no part of the fleet, condemned or not: many that are kept would hide that all machines are to go, and many
+ * that go, which nothing uses, say nothing of the machines. The cap is on all deletions.
+ */
 const suspicions = (
   { cluster, limits, installation }: Observation,
-  judgements: readonly Judgement[],
-  condemned: number,
+  machines: readonly MachineJudgement[],
+  deletions: readonly Judgement[],
 ): readonly Freeze[] => {
-  const fleet = judgements.filter(isOurs).length;
+  const fleet = machines.filter(isOurs).length;
+  const condemned = deletions.filter(isMachine).length;
   const found: Freeze[] = [];
   if (cluster.kind === 'changed')
     found.push({
@@ -56,39 +79,32 @@ const suspicions = (
       reason: 'MostOfFleet',
       message: `${condemned} of ${fleet} machines have lost their Proxy: more than half of the fleet.`,
     });
-  if (condemned > limits.maxDeletions)
+  if (deletions.length > limits.maxDeletions)
     found.push({
       reason: 'TooMany',
-      message: `${condemned} machines would be deleted, more than ${limits.maxDeletions} in one run.`,
+      message:
+        `${condemned} machines and ${deletions.length - condemned} leftovers would be deleted, ` +
+        `more than ${limits.maxDeletions} in one run.`,
     });
   return found;
 };
 
-const doubtsOf = ({ listings, proxies, cluster, unreadable }: Observation): readonly string[] => [
-  ...listings.flatMap((listing) => {
-    if (listing.kind === 'unknown')
-      return [`machines of ${listing.provider} could not be listed: ${listing.message}`];
-    const { partial, unknownZones } = listing.fleet;
-    return [
-      ...(partial ? [`the list of machines of ${listing.provider} is not complete`] : []),
-      ...unknownZones.map((zone) => `zone ${zone} of ${listing.provider} could not be seen`),
-    ];
-  }),
-  ...(proxies.kind === 'unknown' ? [`Proxies could not be listed: ${proxies.message}`] : []),
-  ...(cluster.kind === 'unknown' ? [`the cluster is not known: ${cluster.message}`] : []),
-  ...unreadable.map((uid) => `record ${uid} cannot be read`),
-];
+const doubtsOf = (observation: Observation): readonly string[] => {
+  const { proxies, cluster, unreadable } = observation;
+  return [
+    ...listDoubts(observation),
+    ...(proxies.kind === 'unknown' ? [`Proxies could not be listed: ${proxies.message}`] : []),
+    ...(cluster.kind === 'unknown' ? [`the cluster is not known: ${cluster.message}`] : []),
+    ...unreadable.map((uid) => `record ${uid} cannot be read`),
+  ];
+};
 
 /** A tombstone stays while anything listed still carries its UID, since it is the way from a UID to a name. */
 const tombstones = (observation: Observation, judgements: readonly Judgement[]): Plan['sweep'] => {
-  const { listings, proxies, records, limits } = observation;
-  const complete = listings.every(
-    (listing) =>
-      listing.kind === 'listed' && !listing.fleet.partial && listing.fleet.unknownZones.length === 0,
-  );
-  if (!complete || proxies.kind === 'unknown') return [];
+  const { proxies, records, limits } = observation;
+  if (!areComplete(observation) || proxies.kind === 'unknown') return [];
   const inUse = new Set([
-    ...judgements.map(({ machine }) => machine.uid),
+    ...judgements.map((judgement) => identityOf(judgement).uid),
     ...proxies.proxies.map(({ ref }) => ref.uid),
   ]);
   return records
@@ -99,45 +115,50 @@ const tombstones = (observation: Observation, judgements: readonly Judgement[]):
     .map(({ record, updatedAt }) => ({ uid: record.ref.uid, updatedAt }));
 };
 
-/** A sighting ends when what was seen has a Proxy again or is gone; a run in doubt ends none. */
+/** A sighting ends when what was seen has a Proxy again or is gone; a run in doubt, or that did not look, ends none. */
 const staleSightings = (
-  { sightings }: Observation,
+  observation: Observation,
   doubts: readonly string[],
   keep: readonly string[],
 ): readonly string[] => {
   if (doubts.length > 0) return [];
-  const kept = new Set(keep);
-  return [...sightings.keys()].filter((key) => !kept.has(key));
+  const unseen = observation.leftovers ? [] : leftoverKeys(observation);
+  const kept = new Set([...keep, ...unseen, ...freshMarks(observation)]);
+  return [...observation.sightings.keys()].filter((key) => !kept.has(key));
 };
 
-const identityOf = ({ provider, machine }: Judgement): string =>
-  `${provider}/${machine.zone}/${machine.name}/${machine.instanceId}`;
+const orderOf = (judgement: Judgement): string => {
+  const { kind, zone, name, id } = identityOf(judgement);
+  return `${kind}/${judgement.provider}/${zone}/${name}/${id}`;
+};
 
 export const decide = (observation: Observation): Plan => {
-  const judgements = judgeMachines(observation);
-  const deletions = judgements
+  const { machines, leftovers } = judgeAll(observation);
+  const all: readonly Judgement[] = [...machines, ...(leftovers ?? [])];
+  const deletions = all
     .filter(({ rule }) => rule === 'Orphan')
-    .sort((a, b) => (identityOf(a) < identityOf(b) ? -1 : 1));
+    .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
   const doubts = doubtsOf(observation);
-  const machines = sightedMachines(judgements);
+  const seen = sightedIn(all);
   const { nudges, sighted } = planNudges(observation);
   const others = othersIn(observation);
   const stranded = strandedIn(observation);
   // Nobody here would deal with it.
   const leftAlone = new Set([...others.map(({ ref }) => ref.uid), ...stranded.map(({ uid }) => uid)]);
   return {
-    judgements,
+    judgements: machines,
+    ...(leftovers ? { leftovers } : {}),
     deletions,
-    frozen: suspicions(observation, judgements, deletions.length),
+    frozen: suspicions(observation, machines, deletions),
     doubts,
     nudges: nudges.filter(({ ref }) => !leftAlone.has(ref.uid)),
     others,
     stranded,
     sightings: {
-      add: [...machines.add, ...sighted.add],
-      remove: staleSightings(observation, doubts, [...machines.keep, ...sighted.keep]),
+      add: [...seen.add, ...sighted.add],
+      remove: staleSightings(observation, doubts, [...seen.keep, ...sighted.keep]),
     },
-    sweep: tombstones(observation, judgements),
+    sweep: tombstones(observation, all),
     ...(observation.cluster.kind === 'first' ? { rememberCluster: observation.cluster.id } : {}),
   };
 };

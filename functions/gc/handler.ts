@@ -12,10 +12,10 @@ import type { Publisher } from '#shared/pubsub/publisher.ts';
 import { decide, type Plan } from './decide.ts';
 import { digestOf } from './digest.ts';
 import type { Nudge, NudgeReason } from './nudges.ts';
-import { machineKey } from './observation.ts';
+import { deletionsMark, foundKey, identityOf, isMachine } from './observation.ts';
 import { observe, type Reading, type Sources } from './observe.ts';
 import { inParallel } from './parallel.ts';
-import { removeMachines, type Removal } from './remove.ts';
+import { removeAll, type Removal } from './remove.ts';
 import { planReport, runReport, type Deletions, type Run } from './report.ts';
 import { parseMode, type Mode } from './request.ts';
 
@@ -54,14 +54,23 @@ const attempt = async <T>(
   }
 };
 
-const logRemoval = ({ outcome, machine, rule, provider }: Removal, { log, metrics }: Dependencies): void => {
+const logRemoval = (removal: Removal, { log, metrics }: Dependencies): void => {
+  const { outcome, rule, provider } = removal;
   const result = outcome.kind === 'kept' ? outcome.why : outcome.kind;
-  const { name, zone, instanceId, uid } = machine;
-  metrics.count('gc_deletions', { result });
-  const fields = { provider, machine: name, zone, instanceId, uid, rule, result };
+  const { kind, name, zone, id, uid } = identityOf(removal);
+  metrics.count('gc_deletions', { kind, result });
+  const fields = {
+    provider,
+    [kind]: name,
+    zone,
+    [kind === 'machine' ? 'instanceId' : 'id']: id,
+    uid,
+    rule,
+    result,
+  };
   if (outcome.kind === 'failed')
-    log.warning('orphan machine not deleted', { ...fields, error: outcome.error });
-  else log.info(outcome.kind === 'deleted' ? 'orphan machine deleted' : 'orphan machine kept', fields);
+    log.warning(`orphan ${kind} not deleted`, { ...fields, error: outcome.error });
+  else log.info(outcome.kind === 'deleted' ? `orphan ${kind} deleted` : `orphan ${kind} kept`, fields);
 };
 
 const removeUnderLock = async (plan: Plan, reading: Reading, deps: Dependencies): Promise<Deletions> => {
@@ -72,19 +81,24 @@ const removeUnderLock = async (plan: Plan, reading: Reading, deps: Dependencies)
     return { kind: 'lockHeld' };
   }
   try {
-    const removals = await removeMachines(plan.deletions, {
+    // Before they go: whatever becomes of this run, the next ones look at what they leave behind.
+    const { now } = reading.observation;
+    if (plan.deletions.some(isMachine)) await deps.sightings.add([deletionsMark(now)], now);
+    const removals = await removeAll(plan.deletions, {
       ...deps,
       refs: new Map(reading.fleet.records.map(({ record }) => [record.ref.uid, record.ref])),
       outOfTime: () => deps.clock.monotonic() - start > LOCK_MS - LOCK_MARGIN_MS,
     });
     for (const removal of removals) logRemoval(removal, deps);
     // A machine that is still shown after an accepted call is not asked to go again before it was seen for a while.
-    await deps.sightings.remove(removals.filter(({ outcome }) => outcome.kind === 'deleted').map(machineKey));
+    await deps.sightings.remove(removals.filter(({ outcome }) => outcome.kind === 'deleted').map(foundKey));
     return { kind: 'done', removals };
   } finally {
     await lock.release();
   }
 };
+
+type Rule = Removal['rule'];
 
 const freeze = (plan: Plan, { log, metrics, installation }: Dependencies): Deletions => {
   const digest = digestOf(installation, plan.deletions);
@@ -154,8 +168,8 @@ const act = async (plan: Plan, reading: Reading, mode: Mode, deps: Dependencies)
 };
 
 /** Lists that failed altogether; an unreachable zone is doubt enough to keep its machines, not to fail the run. */
-const isBlind = ({ observation: { listings, proxies, cluster } }: Reading): boolean =>
-  proxies.kind === 'unknown' || cluster.kind === 'unknown' || listings.some(({ kind }) => kind === 'unknown');
+const isBlind = ({ observation: { listings, leftovers = [], proxies, cluster } }: Reading): boolean =>
+  [proxies, cluster, ...listings, ...leftovers].some(({ kind }) => kind === 'unknown');
 
 const reply = (run: Run, reading: Reading): HttpReply => {
   const body = runReport(run);
@@ -166,13 +180,20 @@ const reply = (run: Run, reading: Reading): HttpReply => {
   return problem(503, 'Unavailable', detail, { ...body }, { 'retry-after': '60' });
 };
 
-const countFindings = ({ judgements }: Plan, { metrics }: Dependencies): void => {
-  for (const [rule, found] of Map.groupBy(judgements, (judgement) => judgement.rule))
-    metrics.count('gc_findings', { rule }, found.length);
+const countFindings = ({ judgements, leftovers = [] }: Plan, { metrics }: Dependencies): void => {
+  for (const [kind, all] of [
+    ['machine', judgements],
+    ['leftover', leftovers],
+  ] as const)
+    for (const [rule, found] of Map.groupBy<Rule, { readonly rule: Rule }>(
+      all,
+      (judgement) => judgement.rule,
+    ))
+      metrics.count('gc_findings', { kind, rule }, found.length);
 };
 
 const run = async (mode: Mode, deps: Dependencies): Promise<HttpReply> => {
-  const reading = await observe(deps);
+  const reading = await observe(deps, mode.kind !== 'run');
   const plan = decide(reading.observation);
   if (mode.kind === 'dryRun') return { status: 200, body: planReport(deps.installation, plan) };
   const digest = digestOf(deps.installation, plan.deletions);

@@ -1,4 +1,4 @@
-/** All reads of one run. Their order matters: machines, then records, then Proxies. */
+/** All reads of one run. Their order matters: machines, then records, then leftovers, then Proxies. */
 
 import type { Clock } from '#shared/app/clock.ts';
 import { hasCode } from '#shared/app/errors.ts';
@@ -11,8 +11,10 @@ import type { RecordStore } from '#shared/firestore/records.ts';
 import type { SightingStore } from '#shared/firestore/sightings.ts';
 import type { Cluster, ProxyObject } from '#shared/kubernetes/cluster.ts';
 
+import { looksAtLeftovers } from './leftovers.ts';
 import type {
   ClusterIdentity,
+  LeftoversOf,
   Limits,
   Observation,
   ProviderListing,
@@ -50,6 +52,15 @@ const listMachines = async (provider: MachineProvider, { clock, log }: Sources):
   } catch (error) {
     log.error('machines could not be listed', error, { provider: provider.name });
     return { kind: 'unknown', provider: provider.name, listedAt, message: messageOf(error) };
+  }
+};
+
+const listLeftovers = async (provider: MachineProvider, { log }: Sources): Promise<LeftoversOf> => {
+  try {
+    return { kind: 'listed', provider: provider.name, ...(await provider.listLeftovers()) };
+  } catch (error) {
+    log.error('leftovers could not be listed', error, { provider: provider.name });
+    return { kind: 'unknown', provider: provider.name, message: messageOf(error) };
   }
 };
 
@@ -92,12 +103,19 @@ const identifyCluster = async ({ cluster, installations, log }: Sources): Promis
   }
 };
 
-/** Reads everything. A list that fails is unknown; only the database, without which there is no run, makes this throw. */
-export const observe = async (sources: Sources): Promise<Reading> => {
+/**
+ * Reads everything; leftovers only when they are due, or `whole`. A list that fails is unknown; only the database, without
+ * which there is no run, makes this throw.
+ */
+export const observe = async (sources: Sources, whole: boolean): Promise<Reading> => {
   const { installation, limits, providers, sightings, clock } = sources;
   const now = clock.now();
   const listings = await Promise.all(providers.map((provider) => listMachines(provider, sources)));
   const [fleet, seen] = await Promise.all([sources.fleet.read(), sightings.all()]);
+  const looks = whole || looksAtLeftovers({ installation, now, sightings: seen });
+  const leftovers = looks
+    ? await Promise.all(providers.map((provider) => listLeftovers(provider, sources)))
+    : undefined;
   const [proxies, cluster] = await Promise.all([listProxies(sources), identifyCluster(sources)]);
   return {
     fleet,
@@ -107,6 +125,7 @@ export const observe = async (sources: Sources): Promise<Reading> => {
       now,
       limits,
       listings,
+      ...(leftovers ? { leftovers } : {}),
       records: fleet.records.map((indexed) => ({ ...indexed, readAt: fleet.readTime })),
       unreadable: fleet.unreadable,
       proxies,

@@ -1,13 +1,14 @@
-/** Deletes condemned machines, each after one more live look at everything that could have saved it. */
+/** Deletes condemned machines and leftovers, each after one more live look at everything that could have saved it. */
 
 import { errorChain } from '#shared/app/errors.ts';
-import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
+import type { Leftover, Machine, MachineProvider } from '#shared/domain/machine.ts';
 import type { ProxyRef } from '#shared/domain/proxy.ts';
 import type { RecordStore } from '#shared/firestore/records.ts';
 import type { Cluster } from '#shared/kubernetes/cluster.ts';
 
 import { inParallel } from './parallel.ts';
-import type { Judgement } from './orphans.ts';
+import { identityOf, isMachine } from './observation.ts';
+import type { Judgement, LeftoverJudgement, MachineJudgement } from './orphans.ts';
 
 export type Outcome =
   | { readonly kind: 'deleted' }
@@ -16,6 +17,9 @@ export type Outcome =
       readonly why:
         | 'AlreadyGone'
         | 'OtherMachine'
+        | 'GoneOrInUse'
+        | 'OtherLeftover'
+        | 'MachineExists'
         | 'NoLongerOurs'
         | 'DeleteUnderWay'
         | 'RecordLives'
@@ -53,7 +57,7 @@ const savedByOwner = async (uid: string, removing: Removing): Promise<Outcome | 
 
 const savedByState = (
   live: Machine | undefined,
-  { machine }: Judgement,
+  { machine }: MachineJudgement,
   installation: string,
 ): Outcome | undefined => {
   if (!live) return kept('AlreadyGone');
@@ -62,13 +66,12 @@ const savedByState = (
   return live.state === 'stopping' ? kept('DeleteUnderWay') : undefined;
 };
 
-const removeOne = async (judgement: Judgement, removing: Removing): Promise<Outcome> => {
-  const { machine } = judgement;
-  const provider = removing.providers.find(({ name }) => name === judgement.provider);
-  if (!provider || machine.uid === undefined) return kept('NoLongerOurs');
-  const owned = await savedByOwner(machine.uid, removing);
-  if (owned) return owned;
-  const live = await provider.get(machine.name, machine.zone);
+const removeMachine = async (
+  judgement: MachineJudgement,
+  provider: MachineProvider,
+  removing: Removing,
+): Promise<Outcome> => {
+  const live = await provider.get(judgement.machine.name, judgement.machine.zone);
   const saved = savedByState(live, judgement, removing.installation);
   if (saved || !live) return saved ?? kept('AlreadyGone');
   if (removing.outOfTime()) return kept('OutOfTime');
@@ -76,11 +79,46 @@ const removeOne = async (judgement: Judgement, removing: Removing): Promise<Outc
   return { kind: 'deleted' };
 };
 
-/** The outcome of every deletion. A failure keeps that machine for the next run and stops no other. */
-export const removeMachines = (
-  deletions: readonly Judgement[],
+/** The list shows only machines that carry our label; one of this name may have lost it. */
+const savedByMachine = (
+  live: Leftover | undefined,
+  machine: Machine | undefined,
+  { leftover }: LeftoverJudgement,
+  installation: string,
+): Outcome | undefined => {
+  if (!live) return kept('GoneOrInUse');
+  if (live.id !== leftover.id) return kept('OtherLeftover');
+  if (live.installation !== installation || live.uid !== leftover.uid) return kept('NoLongerOurs');
+  return machine ? kept('MachineExists') : undefined;
+};
+
+const removeLeftover = async (
+  judgement: LeftoverJudgement,
+  provider: MachineProvider,
   removing: Removing,
-): Promise<readonly Removal[]> =>
+): Promise<Outcome> => {
+  const { name, zone } = judgement.leftover;
+  const machine = await provider.get(name, zone);
+  const live = await provider.leftover(name, zone);
+  const saved = savedByMachine(live, machine, judgement, removing.installation);
+  if (saved || !live) return saved ?? kept('GoneOrInUse');
+  if (removing.outOfTime()) return kept('OutOfTime');
+  return (await provider.deleteLeftover(live)) ? { kind: 'deleted' } : kept('GoneOrInUse');
+};
+
+const removeOne = async (judgement: Judgement, removing: Removing): Promise<Outcome> => {
+  const { uid } = identityOf(judgement);
+  const provider = removing.providers.find(({ name }) => name === judgement.provider);
+  if (!provider || uid === undefined) return kept('NoLongerOurs');
+  const owned = await savedByOwner(uid, removing);
+  if (owned) return owned;
+  return isMachine(judgement)
+    ? removeMachine(judgement, provider, removing)
+    : removeLeftover(judgement, provider, removing);
+};
+
+/** The outcome of every deletion. A failure keeps that one for the next run and stops no other. */
+export const removeAll = (deletions: readonly Judgement[], removing: Removing): Promise<readonly Removal[]> =>
   inParallel(deletions, WIDTH, async (judgement) => {
     if (removing.outOfTime()) return { ...judgement, outcome: kept('OutOfTime') };
     try {

@@ -5,17 +5,32 @@ import type { ProxyRef } from '#shared/domain/proxy.ts';
 import { digestOf } from './digest.ts';
 import type { Freeze, Plan } from './decide.ts';
 import type { NudgeReason } from './nudges.ts';
-import type { ProxySummary } from './observation.ts';
+import { identityOf, type ProxySummary } from './observation.ts';
 import { RULE_TEXT, type Judgement } from './orphans.ts';
 import type { Removal } from './remove.ts';
 
-const identity = ({ provider, machine }: Judgement) => ({
-  provider,
-  zone: machine.zone,
-  name: machine.name,
-  instanceId: machine.instanceId,
-  ...(machine.uid === undefined ? {} : { uid: machine.uid }),
+/** `kind` says of what the id is: of a machine, or of what one left behind. */
+const identity = (judgement: Judgement) => {
+  const { kind, zone, name, id, uid } = identityOf(judgement);
+  return {
+    kind,
+    provider: judgement.provider,
+    zone,
+    name,
+    ...(kind === 'machine' ? { instanceId: id } : { id }),
+    ...(uid === undefined ? {} : { uid }),
+  };
+};
+
+const judged = (judgement: Judgement) => ({
+  ...identity(judgement),
+  rule: judgement.rule,
+  explanation: RULE_TEXT[judgement.rule],
 });
+
+const NOT_LOOKED_AT =
+  'not looked at in this run: boot disks and the like are listed once an hour, while one is being watched, for ten minutes ' +
+  'after machines were deleted, and whenever a plan is printed or confirmed';
 
 /** What a person has to know of a Proxy that nobody looks after here. */
 const otherReport = ({ ref, owner }: ProxySummary) => ({
@@ -46,11 +61,8 @@ export const planReport = (installation: string, plan: Plan) => ({
   frozen: plan.frozen,
   doubts: plan.doubts,
   deletions: plan.deletions.map(identity),
-  machines: plan.judgements.map((judgement) => ({
-    ...identity(judgement),
-    rule: judgement.rule,
-    explanation: RULE_TEXT[judgement.rule],
-  })),
+  machines: plan.judgements.map(judged),
+  leftovers: plan.leftovers?.map(judged) ?? NOT_LOOKED_AT,
   proxies: plan.others.map(otherReport),
   records: plan.stranded.map(strandedReport),
   nudges: plan.nudges.map(({ ref, reason }) => ({ ...ref, reason })),
@@ -80,10 +92,11 @@ const removalReport = ({ outcome, ...judgement }: Removal) => ({
   outcome: outcome.kind === 'kept' ? outcome.why : outcome.kind,
 });
 
-/** The answer to a run: counts, and every machine that was to go. */
+/** The answer to a run: counts, and everything that was to go. */
 export const runReport = ({ installation, plan, deletions, nudged, swept, failures }: Run) => ({
   installation,
   machines: tally(plan.judgements.map(({ rule }) => rule)),
+  leftovers: plan.leftovers ? tally(plan.leftovers.map(({ rule }) => rule)) : NOT_LOOKED_AT,
   nudges: tally(nudged),
   ...(plan.others.length > 0 ? { ofOtherInstallations: plan.others.length } : {}),
   deletions: deletions.kind === 'done' ? deletions.removals.map(removalReport) : [],

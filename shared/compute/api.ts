@@ -1,6 +1,7 @@
 /** The calls that we make of Compute Engine. Replies are what the client library gives, parsed by who reads them. */
 
 import type { protos } from '@google-cloud/compute';
+import type { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_client.js';
 
 import { SystemError } from '#shared/app/errors.ts';
 import type { OperationRef } from '#shared/domain/machine.ts';
@@ -10,8 +11,6 @@ import { lastSegment } from './machine.ts';
 import { operationSchema, type Operation } from './operation.ts';
 
 type InstanceBody = protos.google.cloud.compute.v1.IInstance;
-type AggregatedListRequest = protos.google.cloud.compute.v1.IAggregatedListInstancesRequest;
-
 /** Which machine is meant, or which disk. */
 export interface InstanceKey {
   readonly zone: string;
@@ -27,7 +26,8 @@ export interface ComputeApi {
   getDisk(key: InstanceKey): Promise<unknown>;
   deleteDisk(key: InstanceKey, requestId: string): Promise<OperationRef>;
   /** One page of the list over all zones, with its warnings. */
-  aggregatedPage(filter: string, pageToken: string | undefined): Promise<unknown>;
+  instancesPage(filter: string, pageToken: string | undefined): Promise<unknown>;
+  disksPage(filter: string, pageToken: string | undefined): Promise<unknown>;
   /** The newest operations of a zone, at most `limit`. */
   listOperations(zone: string, limit: number): Promise<readonly Operation[]>;
   getOperation(operation: OperationRef): Promise<Operation>;
@@ -39,6 +39,26 @@ const PAGE_SIZE = 500;
 const refOf = (zone: string, call: string, name: string | null | undefined): OperationRef => {
   if (!name) throw new SystemError('Transient', `Compute Engine ${call} named no operation.`);
   return { zone, name: lastSegment(name) };
+};
+
+/** The library's iterator hides `unreachables`; the call beneath it gives the whole reply as its third value. */
+const wholePage = async (
+  { innerApiCalls }: Pick<InstancesClient, 'innerApiCalls'>,
+  project: string,
+  filter: string,
+  pageToken: string | undefined,
+): Promise<unknown> => {
+  const list = innerApiCalls['aggregatedList'];
+  if (!list) throw new SystemError('NotConfigured', 'The client library has no aggregatedList.');
+  const request = {
+    project,
+    filter,
+    maxResults: PAGE_SIZE,
+    ...(pageToken === undefined ? {} : { pageToken }),
+  };
+  const reply: unknown = await Reflect.apply(list, undefined, [request, callOptions()]);
+  const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  return parts[2];
 };
 
 const instanceCalls = (clients: LazyClients, project: string) => ({
@@ -65,17 +85,8 @@ const instanceCalls = (clients: LazyClients, project: string) => ({
       const [operation] = await instances.start(request, callOptions());
       return refOf(zone, 'start', operation.latestResponse.name);
     }),
-  aggregatedPage: (filter: string, pageToken: string | undefined): Promise<unknown> =>
-    clients.call('aggregatedList', async ({ instances }) => {
-      const request: AggregatedListRequest = { project, filter, maxResults: PAGE_SIZE };
-      if (pageToken !== undefined) request.pageToken = pageToken;
-      // The library's iterator hides `unreachables`; the call beneath it gives the whole reply as its third value.
-      const list = instances.innerApiCalls['aggregatedList'];
-      if (!list) throw new SystemError('NotConfigured', 'The client library has no aggregatedList.');
-      const reply: unknown = await Reflect.apply(list, undefined, [request, callOptions()]);
-      const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-      return parts[2];
-    }),
+  instancesPage: (filter: string, pageToken: string | undefined): Promise<unknown> =>
+    clients.call('aggregatedList', ({ instances }) => wholePage(instances, project, filter, pageToken)),
 });
 
 const diskCalls = (clients: LazyClients, project: string) => ({
@@ -89,6 +100,8 @@ const diskCalls = (clients: LazyClients, project: string) => ({
       const [operation] = await disks.delete({ project, zone, disk: name, requestId }, callOptions());
       return refOf(zone, 'disks.delete', operation.latestResponse.name);
     }),
+  disksPage: (filter: string, pageToken: string | undefined): Promise<unknown> =>
+    clients.callDisks('disks.aggregatedList', (disks) => wholePage(disks, project, filter, pageToken)),
 });
 
 const operationCalls = (clients: LazyClients, project: string) => ({

@@ -1,19 +1,26 @@
-/** The list over all zones: every page, and what could not be seen. */
+/** Lists over all zones: every page, and what could not be seen. */
 
 import { z } from 'zod';
 
 import { SystemError } from '#shared/app/errors.ts';
-import type { FleetListing, Machine } from '#shared/domain/machine.ts';
+import type { Coverage, FleetListing, LeftoverListing } from '#shared/domain/machine.ts';
 import { MACHINE_LABELS } from '#shared/domain/names.ts';
 
-import { instanceSchema, toMachine } from './machine.ts';
+import { leftoverOf } from './disk.ts';
+import { readInstance, toMachine } from './machine.ts';
 
 const warningSchema = z.object({ code: z.string().nullish() }).nullish();
 
+/** What a page has of one zone or region. */
+const scopeSchema = z.object({
+  instances: z.array(z.unknown()).nullish(),
+  disks: z.array(z.unknown()).nullish(),
+  warning: warningSchema,
+});
+type Scope = z.infer<typeof scopeSchema>;
+
 const pageSchema = z.object({
-  items: z
-    .record(z.string(), z.object({ instances: z.array(instanceSchema).nullish(), warning: warningSchema }))
-    .nullish(),
+  items: z.record(z.string(), scopeSchema).nullish(),
   nextPageToken: z.string().nullish(),
   unreachables: z.array(z.string()).nullish(),
   warning: warningSchema,
@@ -49,21 +56,19 @@ const readPage = async (source: PageSource, filter: string, token: string | unde
   });
 };
 
-/** All machines of an installation. Throws when any page cannot be had: half a list is none. */
-export const listFleet = async (
+/** What the entries of all pages become, and what could not be seen. Throws when any page cannot be had: half a list is none. */
+const listEverywhere = async <T>(
   source: PageSource,
-  projectId: string,
   installation: string,
-): Promise<FleetListing> => {
-  const machines: Machine[] = [];
+  read: (scope: Scope) => readonly T[],
+): Promise<Coverage & { readonly found: readonly T[] }> => {
+  const found: T[] = [];
   const unknownZones = new Set<string>();
   const tokens = new Set<string>();
   let partial = false;
   for (let token: string | undefined; ;) {
     const page = await readPage(source, installationFilter(installation), token);
-    for (const { instances } of Object.values(page.items ?? {})) {
-      for (const instance of instances ?? []) machines.push(toMachine(instance, projectId));
-    }
+    found.push(...Object.values(page.items ?? {}).flatMap(read));
     for (const scope of unseenIn(page)) {
       const zone = zoneIn(scope);
       if (zone === undefined) partial = true;
@@ -75,9 +80,25 @@ export const listFleet = async (
     if (tokens.has(token)) throw new SystemError('Transient', 'Compute Engine repeats a page of its list.');
     tokens.add(token);
   }
-  return {
-    machines: machines.filter((machine) => machine.installation === installation),
-    unknownZones: [...unknownZones].sort(),
-    partial,
-  };
+  return { found, unknownZones: [...unknownZones].sort(), partial };
+};
+
+/** All machines of an installation. Throws `SystemError` when any page cannot be had. */
+export const listFleet = async (
+  source: PageSource,
+  projectId: string,
+  installation: string,
+): Promise<FleetListing> => {
+  const { found, ...coverage } = await listEverywhere(source, installation, ({ instances }) =>
+    (instances ?? []).map((instance) => toMachine(readInstance(instance), projectId)),
+  );
+  return { machines: found.filter((machine) => machine.installation === installation), ...coverage };
+};
+
+/** All boot disks of an installation that nothing uses. Throws as `listFleet` does. */
+export const listDisks = async (source: PageSource, installation: string): Promise<LeftoverListing> => {
+  const { found, ...coverage } = await listEverywhere(source, installation, ({ disks }) =>
+    (disks ?? []).map(leftoverOf).filter((leftover) => leftover !== undefined),
+  );
+  return { leftovers: found.filter((leftover) => leftover.installation === installation), ...coverage };
 };

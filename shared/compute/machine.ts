@@ -66,8 +66,9 @@ const addressOf = (instance: Instance): string | undefined => {
   return address ? address : undefined;
 };
 
-const createdAtOf = (instance: Instance): number | undefined => {
-  const milliseconds = Date.parse(instance.creationTimestamp ?? '');
+/** Milliseconds of a time with its offset, as the API writes it; undefined for what is none. */
+export const createdAtOf = (resource: Pick<Instance, 'creationTimestamp'>): number | undefined => {
+  const milliseconds = Date.parse(resource.creationTimestamp ?? '');
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
 };
 
@@ -76,7 +77,8 @@ const detailOf = (instance: Instance, state: MachineState): string | undefined =
   return state === 'running' || !instance.status ? undefined : instance.status;
 };
 
-const present = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> => {
+/** An entry, or none where there is no value. */
+export const present = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> => {
   const entry: Partial<Record<K, V>> = {};
   if (value !== undefined) entry[key] = value;
   return entry;

@@ -8,7 +8,7 @@ import type { Leftover, Machine, MachineProvider } from '#shared/domain/machine.
 
 import { openComputeApi } from './api.ts';
 import { leftoverOf } from './disk.ts';
-import { listFleet } from './fleet.ts';
+import { listDisks, listFleet } from './fleet.ts';
 import { instanceBody } from './instance-request.ts';
 import { readInstance, toMachine } from './machine.ts';
 import { makeOperationPoller } from './operations.ts';
@@ -74,7 +74,8 @@ export const openComputeProvider = (options: ComputeProviderOptions): MachinePro
     },
     start: (machine) => api.startInstance(machine, ids.uuid()),
     wait: (operation, signal) => poller.wait(operation, signal),
-    list: () => listFleet((filter, token) => api.aggregatedPage(filter, token), projectId, installation),
+    list: () => listFleet((filter, token) => api.instancesPage(filter, token), projectId, installation),
+    listLeftovers: () => listDisks((filter, token) => api.disksPage(filter, token), installation),
     close: async () => {
       poller.close();
       await api.close();

@@ -37,6 +37,8 @@ export interface Leftover {
   /** Whose it is, as its labels say; absent where a label is missing. */
   readonly installation?: string;
   readonly uid?: string;
+  /** Milliseconds; undefined when the provider's time could not be read. */
+  readonly createdAt?: number;
 }
 
 /** What a machine is made from, Secrets resolved. Never logged, stored or put into a message. */
@@ -99,12 +101,21 @@ export type OperationResult =
 export type FailureBehaviour =
   'CapacityUnavailable' | 'QuotaExceeded' | 'InvalidSpec' | 'Conflict' | 'Transient';
 
-/** All machines of this installation, and the zones that could not be seen: those are unknown, never empty. */
-export interface FleetListing {
-  readonly machines: readonly Machine[];
+/** How much a list shows: the zones that could not be seen are unknown, never empty. */
+export interface Coverage {
   readonly unknownZones: readonly string[];
   /** True when even the list of zones is not complete: nothing may be concluded from absence. */
   readonly partial: boolean;
+}
+
+/** All machines of this installation. */
+export interface FleetListing extends Coverage {
+  readonly machines: readonly Machine[];
+}
+
+/** Everything that machines of this installation left behind and nothing uses. */
+export interface LeftoverListing extends Coverage {
+  readonly leftovers: readonly Leftover[];
 }
 
 /**
@@ -129,5 +140,7 @@ export interface MachineProvider {
   wait(operation: OperationRef, signal: AbortSignal): Promise<OperationResult>;
   /** Every machine that carries this installation's identity, in all zones, all pages. */
   list(): Promise<FleetListing>;
+  /** The same for what machines left behind and nothing uses. */
+  listLeftovers(): Promise<LeftoverListing>;
   close(): Promise<void>;
 }

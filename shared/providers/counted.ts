@@ -40,6 +40,7 @@ const counted = (provider: MachineProvider, count: CountCall): MachineProvider =
     start: (machine) => noted('start', provider.start(machine)),
     wait: (...given) => noted('wait', provider.wait(...given), endOf),
     list: () => noted('list', provider.list()),
+    listLeftovers: () => noted('listLeftovers', provider.listLeftovers()),
     close: () => provider.close(),
   };
 };

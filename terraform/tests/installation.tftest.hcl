@@ -104,6 +104,13 @@ run "plan" {
     condition     = !contains(google_project_iam_custom_role.machines["gc"].permissions, "compute.instances.create")
     error_message = "gc creates nothing."
   }
+
+  assert {
+    condition = length(setsubtract([
+      "compute.disks.delete", "compute.disks.get", "compute.instances.delete", "compute.instances.get",
+    ], google_project_iam_custom_role.machines["gc"].permissions)) == 0 && contains(google_project_iam_custom_role.fleet.permissions, "compute.disks.list")
+    error_message = "gc may see and delete orphans and the boot disks that machines left behind."
+  }
 }
 
 run "two_installations_share_no_name" {

@@ -1,8 +1,8 @@
-/** The aggregated list of instances: every zone on every page, with warnings for what a page does not show. */
+/** Aggregated lists: every zone on every page, with warnings for what a page does not show. */
 
 import { ApiError } from './errors.ts';
 import { pageOf, select } from './pages.ts';
-import { instanceResource, type Resource } from './resources.ts';
+import type { Resource } from './resources.ts';
 import type { World } from './world.ts';
 
 const warning = (code: string, message: string, zone: string): Resource => ({
@@ -16,7 +16,12 @@ const zoneOf = (resource: Resource): string =>
  * Zones that cannot be reached are left out with a warning when `allowsPartial`, which a caller asks for with
  * `returnPartialSuccess` or, since that parameter has gone from it, with a dated version of the API; else the call fails.
  */
-export const aggregatedList = (world: World, query: URLSearchParams, allowsPartial: boolean): Resource => {
+export const aggregatedList = (
+  world: World,
+  kind: 'instance' | 'disk',
+  all: readonly Resource[],
+  { query, allowsPartial }: { readonly query: URLSearchParams; readonly allowsPartial: boolean },
+): Resource => {
   const outages = new Map(
     world.zones.flatMap((zone) => {
       const fault = world.faults.unreachable(zone);
@@ -26,9 +31,8 @@ export const aggregatedList = (world: World, query: URLSearchParams, allowsParti
   if (outages.size > 0 && !allowsPartial) {
     throw new ApiError(503, 'backendError', 'The service is currently unavailable.');
   }
-  const visible = [...world.instances.values()].filter(({ zone }) => !outages.has(zone));
-  const resources = visible.map((instance) => instanceResource(world, instance));
-  const zoneFirst = [...select(resources, query)].sort(
+  const visible = all.filter((resource) => !outages.has(zoneOf(resource)));
+  const zoneFirst = [...select(visible, query)].sort(
     (a, b) => world.zones.indexOf(zoneOf(a)) - world.zones.indexOf(zoneOf(b)),
   );
   const { items, nextPageToken } = pageOf(zoneFirst, query, world.longestPage);
@@ -39,18 +43,18 @@ export const aggregatedList = (world: World, query: URLSearchParams, allowsParti
     if (how === 'warning' || how === 'both') {
       return [scope, warning('UNREACHABLE', `The zone '${zone}' is unreachable.`, zone)];
     }
-    const instances = byZone.get(zone);
+    const here = byZone.get(zone);
     return [
       scope,
-      instances
-        ? { instances }
+      here
+        ? { [`${kind}s`]: here }
         : warning('NO_RESULTS_ON_PAGE', `There are no results for scope '${scope}' on this page.`, zone),
     ];
   });
   const unreachables = [...outages].filter(([, how]) => how !== 'warning').map(([zone]) => `zones/${zone}`);
   return {
-    kind: 'compute#instanceAggregatedList',
-    id: `projects/${world.projectId}/aggregated/instances`,
+    kind: `compute#${kind}AggregatedList`,
+    id: `projects/${world.projectId}/aggregated/${kind}s`,
     items: Object.fromEntries(scopes),
     ...(nextPageToken === undefined ? {} : { nextPageToken }),
     ...(unreachables.length > 0 ? { unreachables } : {}),

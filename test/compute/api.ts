@@ -178,8 +178,13 @@ export const CALLS: Readonly<Record<ApiMethod, Call>> = {
       request,
       inZone(world.instances, request.zone).map((instance) => instanceResource(world, instance)),
     ),
-  'instances.aggregatedList': (world, { query, allowsPartial }) =>
-    aggregatedList(world, query, allowsPartial),
+  'instances.aggregatedList': (world, request) =>
+    aggregatedList(
+      world,
+      'instance',
+      [...world.instances.values()].map((instance) => instanceResource(world, instance)),
+      request,
+    ),
   'instances.delete': once((world, { zone, name }, requestId) =>
     deleteInstance(world, findInstance(world, zone, name), requestId),
   ),
@@ -197,6 +202,13 @@ export const CALLS: Readonly<Record<ApiMethod, Call>> = {
       world,
       request,
       inZone(world.disks, request.zone).map((disk) => diskResource(world, disk)),
+    ),
+  'disks.aggregatedList': (world, request) =>
+    aggregatedList(
+      world,
+      'disk',
+      [...world.disks.values()].map((disk) => diskResource(world, disk)),
+      request,
     ),
   'disks.get': findDisk,
   'disks.delete': deleteDisk,

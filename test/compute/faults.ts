@@ -16,6 +16,7 @@ export const API_METHODS = [
   'instances.setLabels',
   'instances.setMetadata',
   'disks.list',
+  'disks.aggregatedList',
   'disks.get',
   'disks.delete',
   'operations.get',

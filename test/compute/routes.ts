@@ -13,6 +13,7 @@ const ROUTES: readonly (readonly [httpMethod: string, path: string, method: ApiM
   ['GET', '', 'projects.get'],
   ['GET', '/zones', 'zones.list'],
   ['GET', '/aggregated/instances', 'instances.aggregatedList'],
+  ['GET', '/aggregated/disks', 'disks.aggregatedList'],
   ['GET', '/zones/:zone', 'zones.get'],
   ['GET', '/zones/:zone/instances', 'instances.list'],
   ['POST', '/zones/:zone/instances', 'instances.insert'],

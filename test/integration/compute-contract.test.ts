@@ -18,6 +18,9 @@ machineProviderContract('Compute Engine', async () => {
     failNextGet: () => {
       control.addFault({ kind: 'status', statuses: [503], method: 'instances.get' });
     },
+    leaveBehind: (name) => {
+      control.addFault({ kind: 'keptDisk', namePrefix: name, count: 1 });
+    },
     stop: () => compute.stop(),
   };
 });

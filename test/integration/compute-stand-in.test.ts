@@ -184,6 +184,32 @@ describe('the Compute Engine stand-in', () => {
     expect(await call('GET', project('/aggregated/instances?maxResults=501'))).toMatchObject({ status: 400 });
   });
 
+  test('disks are listed in pages over all zones too, and a zone that is out of reach is said to be missing', async () => {
+    const owner = freshName();
+    const disks = [{ boot: true, initializeParams: { sourceImage: GCP_SPEC.image, labels: { owner } } }];
+    await Promise.all(Array.from({ length: 4 }, () => madeInstance({ disks, networkInterfaces: [{}] })));
+    const url = project(`/aggregated/disks?filter=${encodeURIComponent(`labels.owner = "${owner}"`)}`);
+    const first = (await call('GET', url)).body;
+    const second = (await call('GET', `${url}&pageToken=${String(first['nextPageToken'])}`)).body;
+    const inZone = z.object({
+      items: z.object({ [`zones/${ZONE}`]: z.object({ disks: z.array(z.unknown()) }) }),
+    });
+    expect(inZone.parse(first).items[`zones/${ZONE}`]?.disks).toHaveLength(3);
+    expect(inZone.parse(second).items[`zones/${ZONE}`]?.disks).toMatchObject([
+      { labels: { owner }, users: [expect.stringContaining('/instances/vm-')] },
+    ]);
+    expect(second['nextPageToken']).toBeUndefined();
+    compute.standIn.control.addFault({ kind: 'unreachableZone', zone: ZONE });
+    expect(await call('GET', url)).toMatchObject({ status: 503 });
+    expect(await call('GET', `${url}&returnPartialSuccess=true`)).toMatchObject({
+      status: 200,
+      body: {
+        unreachables: [`zones/${ZONE}`],
+        items: { [`zones/${ZONE}`]: { warning: { code: 'UNREACHABLE' } } },
+      },
+    });
+  });
+
   test('faults, calls and instances are at hand over HTTP', async () => {
     await call('DELETE', control('/calls'));
     const fault = { kind: 'status', statuses: [429, 503], method: 'instances.get', namePrefix: 'x-' };

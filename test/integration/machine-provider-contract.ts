@@ -25,6 +25,8 @@ export interface ProviderUnderTest {
   loseNextCreateReply(): void;
   /** The next live read gets no answer, or one that says nothing. */
   failNextGet(): void;
+  /** The machine of this name leaves behind what a machine of this provider can. */
+  leaveBehind(name: string): void;
   stop(): Promise<void>;
 }
 
@@ -55,6 +57,19 @@ export const machineProviderContract = (name: string, start: () => Promise<Provi
       await eventually(
         async () => (await under.provider.get(machine.name, machine.zone)) === undefined || undefined,
       );
+    };
+
+    /** The name of a machine that is gone and has left behind what it can. */
+    const leavingBehind = async (installation: string): Promise<string> => {
+      const { provider } = installation === under.installation ? under : under.stranger;
+      const spec = under.spec(installation);
+      expect(await create(spec, provider)).toEqual({ kind: 'succeeded' });
+      const machine = await provider.get(spec.name, under.zone);
+      if (!machine) throw new Error('no machine was made');
+      under.leaveBehind(spec.name);
+      const operation = await provider.delete(machine);
+      if (operation) await provider.wait(operation, soon());
+      return spec.name;
     };
 
     beforeAll(async () => {
@@ -146,6 +161,31 @@ export const machineProviderContract = (name: string, start: () => Promise<Provi
       );
       const names = (await under.stranger.provider.list()).machines.map((machine) => machine.name);
       expect(names).toEqual([foreign.name]);
+    });
+
+    test('B2: lists what machines of its installation left behind, and deletes exactly what is meant', async () => {
+      const [own, other] = [
+        await leavingBehind(under.installation),
+        await leavingBehind(under.stranger.installation),
+      ];
+      const alive = await made();
+      const { leftovers, ...coverage } = await under.provider.listLeftovers();
+      expect(coverage).toEqual({ unknownZones: [], partial: false });
+      const names = leftovers.map((leftover) => leftover.name);
+      expect(names).not.toContain(other);
+      expect(names).not.toContain(alive.name);
+      const left = leftovers.find((leftover) => leftover.name === own);
+      // A provider whose machines leave nothing has nothing to list.
+      expect(left).toEqual(await under.provider.leftover(own, under.zone));
+      if (!left) return;
+      expect(left).toMatchObject({ zone: under.zone, installation: under.installation });
+      expect(left.createdAt).toBeGreaterThan(Date.now() - 60_000);
+      expect(await under.stranger.provider.deleteLeftover(left)).toBeUndefined();
+      expect(await under.provider.deleteLeftover({ ...left, id: '1' })).toBeUndefined();
+      const operation = await under.provider.deleteLeftover(left);
+      expect(operation && (await under.provider.wait(operation, soon()))).toEqual({ kind: 'succeeded' });
+      const after = (await under.provider.listLeftovers()).leftovers;
+      expect(after.map((leftover) => leftover.name)).not.toContain(own);
     });
 
     test('a wait that is given up is still running', async () => {

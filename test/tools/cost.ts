@@ -105,7 +105,7 @@ const restTables = (counts: Counts): readonly string[] => {
     line('Cloud Run: requests', requestsOf),
     line('Cloud Run: seconds of health, and of echo', ({ health }) => health.seconds),
     line('Cloud Run: seconds of gc', ({ gc }) => gc.seconds),
-    line('Compute Engine: list calls', ({ gc }) => gc.lists),
+    line('Compute Engine: list calls, and as many again once an hour', ({ gc }) => gc.lists),
     line('a probe, in bytes', ({ health }) => health.probeBytes),
     line('memory of gc at its most, in MiB', ({ gc }) => gc.memoryMiB),
     '',

@@ -199,5 +199,6 @@ export const openPodProvider = (options: PodProviderOptions, connection: Connect
     return { kind: signal.aborted ? 'running' : 'succeeded' };
   },
   list: () => list(connection, options),
+  listLeftovers: () => Promise.resolve({ leftovers: [], unknownZones: [], partial: false }),
   close: () => connection.close(),
 });

@@ -21,7 +21,7 @@ import { makeHandler } from '../../../functions/gc/handler.ts';
 import { storesOn } from '../../../functions/gc/wiring.ts';
 import { createSurely, eachOf, proxyRecord, startWorld } from '../leases/world.ts';
 import { heapInUse } from '../heap.ts';
-import { startCloud, type Listed } from './cloud.ts';
+import { DISKS, startCloud, type Listed } from './cloud.ts';
 import { billReads } from './reads.ts';
 
 const INSTALLATION = 'bench';
@@ -94,7 +94,10 @@ const oneOf = (index: number): One => {
 };
 
 export interface GcCounts {
+  /** Of machines. */
   readonly lists: number;
+  /** Of boot disks, which most runs do not look at. */
+  readonly diskLists: number;
   readonly reads: number;
   readonly writes: number;
   readonly nudges: number;
@@ -105,6 +108,8 @@ export interface GcWorld {
   run(): Promise<HttpReply>;
   /** One run and nothing else: whatever it leaves behind is its own. */
   bareRun(): Promise<HttpReply>;
+  /** A dry run, which looks at everything. */
+  dryRun(): Promise<HttpReply>;
   /** For a gc in a process of its own. */
   readonly parts: {
     readonly projectId: string;
@@ -142,6 +147,14 @@ const versions = async (projectId: string): Promise<ReadonlyMap<string, string>>
   return new Map(
     snapshots.flatMap(({ docs }) => docs.map((doc) => [doc.ref.path, doc.updateTime.valueOf()] as const)),
   );
+};
+
+const sum = (calls: readonly (readonly [string, number])[]): number =>
+  calls.reduce((total, [, count]) => total + count, 0);
+
+const listsOf = (calls: ReadonlyMap<string, number>): Pick<GcCounts, 'lists' | 'diskLists'> => {
+  const diskLists = sum([...calls].filter(([path]) => path.endsWith(DISKS)));
+  return { lists: sum([...calls]) - diskLists, diskLists };
 };
 
 export const startGcWorld = async (objects: number, say: (line: string) => void): Promise<GcWorld> => {
@@ -221,9 +234,10 @@ export const startGcWorld = async (objects: number, say: (line: string) => void)
       proxies: fleet.map(({ proxy }) => proxy),
     },
     bareRun: () => handler(request),
+    dryRun: () => handler({ ...request, query: new URLSearchParams('dryRun=true') }),
     rssBefore,
     count: () => ({
-      lists: [...cloud.calls().values()].reduce((sum, calls) => sum + calls, 0),
+      ...listsOf(cloud.calls()),
       reads: bill.reads,
       writes,
       nudges,

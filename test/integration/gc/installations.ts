@@ -71,6 +71,8 @@ export interface Installation {
   readonly nudges: ChangeMessage[];
   /** Moves this installation's clock. */
   advance(ms: number): void;
+  /** Moves it on to this minute of an hour, where it may be already. */
+  advanceToMinute(minute: number): void;
   gc(query?: string): Promise<HttpReply>;
   /** A Proxy in the cluster; returns its UID. */
   proxy(name: string, finalizers?: readonly string[]): Promise<string>;
@@ -211,6 +213,10 @@ export const openInstallation = async (
     nudges,
     advance: (ms) => {
       ahead += ms;
+    },
+    advanceToMinute: (minute) => {
+      const at = Math.floor(clock.now() / 60_000) % 60;
+      ahead += ((minute - at + 60) % 60) * 60_000;
     },
     gc: (query = '') => handler(post(query)),
     proxy: (name, finalizers = []) => createProxy(namespace, name, finalizers),

@@ -22,6 +22,7 @@ machineProviderContract('Kubernetes', async () => {
       return machineSpec(installation, { ref, kubernetes: KUBERNETES.kubernetes, ...changes });
     },
     loseNextCreateReply: () => link.loseNext('POST', /\/pods$/u),
+    leaveBehind: () => undefined,
     failNextGet: () => link.answerNext('GET', /\/pods\//u, 503),
     stop: () => pods.stop(),
   };

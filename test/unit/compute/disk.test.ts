@@ -29,6 +29,20 @@ describe('a disk without a machine', () => {
     expect(leftoverOf(disk({ labels: null, users: null }))).toEqual(bare);
   });
 
+  test.each([
+    ['2026-11-30T04:00:00.500-08:00', Date.parse('2026-11-30T12:00:00.500Z')],
+    ['2026-11-30T12:00:00Z', Date.parse('2026-11-30T12:00:00Z')],
+    ['yesterday', undefined],
+    ['', undefined],
+    [null, undefined],
+  ])('was created at the time, with its offset, that is in %s', (creationTimestamp, createdAt) => {
+    expect(leftoverOf(disk({ creationTimestamp }))?.createdAt).toBe(createdAt);
+  });
+
+  test.each(['', null, undefined])('is none of ours when it is in a region (its zone is %o)', (zone) => {
+    expect(leftoverOf(disk({ zone }))).toBeUndefined();
+  });
+
   test('is none while something uses it', () => {
     expect(leftoverOf(disk({ users: [`${ZONE}/instances/other`] }))).toBeUndefined();
   });

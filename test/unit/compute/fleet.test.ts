@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { listFleet, type PageSource } from '#shared/compute/fleet.ts';
+import { listDisks, listFleet, type PageSource } from '#shared/compute/fleet.ts';
 
 const instance = (name: string, zone: string, installation = 'prod'): Record<string, unknown> => ({
   id: name,
@@ -87,5 +87,54 @@ describe('the list of an installation', () => {
     await expect(listFleet(source(page, page, page).read, 'p', 'prod')).rejects.toMatchObject({
       code: 'Transient',
     });
+  });
+});
+
+const disk = (name: string, zone: string, change: object = {}): Record<string, unknown> => ({
+  id: name,
+  name,
+  zone: `projects/p/zones/${zone}`,
+  labels: { 'egress-installation': 'prod' },
+  ...change,
+});
+
+describe('the list of the disks of an installation', () => {
+  test('row 48: has those of all pages that nothing uses, filtered with a quoted literal', async () => {
+    const used = disk('prod-3', 'b', { users: ['projects/p/zones/b/instances/prod-3'] });
+    const pages = source(
+      { items: { 'zones/a': { disks: [disk('prod-1', 'a')] }, 'regions/r': nothing }, nextPageToken: 't1' },
+      { items: { 'zones/b': { disks: [used, disk('prod-2', 'b')] }, 'zones/a': nothing } },
+    );
+    const listing = await listDisks(pages.read, 'prod');
+    expect(listing.leftovers.map(({ name, zone }) => `${zone}/${name}`)).toEqual(['a/prod-1', 'b/prod-2']);
+    expect(listing).toMatchObject({ unknownZones: [], partial: false });
+    expect(pages.asked).toEqual([
+      ['labels.egress-installation = "prod"', undefined],
+      ['labels.egress-installation = "prod"', 't1'],
+    ]);
+  });
+
+  test('row 79: what the filter let through is checked again', async () => {
+    const others = [
+      disk('dev-1', 'a', { labels: { 'egress-installation': 'dev' } }),
+      disk('x', 'a', { labels: {} }),
+    ];
+    const pages = source({ items: { 'zones/a': { disks: [...others, disk('prod-1', 'a')] } } });
+    expect((await listDisks(pages.read, 'prod')).leftovers.map(({ name }) => name)).toEqual(['prod-1']);
+  });
+
+  test('row 47: a zone that could not be seen is unknown, and a region makes the whole list so', async () => {
+    const warning = { code: 'UNREACHABLE' };
+    const zone = await listDisks(source({ items: { 'zones/b': { warning } } }).read, 'prod');
+    expect(zone).toEqual({ leftovers: [], unknownZones: ['b'], partial: false });
+    const region = await listDisks(source({ items: { 'regions/r': { warning } } }).read, 'prod');
+    expect(region).toMatchObject({ partial: true });
+  });
+
+  test('row 48: fails with any of its pages, and with a disk that cannot be read', async () => {
+    const half = source({ items: {}, nextPageToken: 't1' }, new Error('503'));
+    await expect(listDisks(half.read, 'prod')).rejects.toThrow('503');
+    const odd = source({ items: { 'zones/a': { disks: [{}] } } });
+    await expect(listDisks(odd.read, 'prod')).rejects.toMatchObject({ code: 'Transient' });
   });
 });

@@ -1,15 +1,16 @@
 /** Observations to begin from: one orphan that every rule would let go. Each test changes one thing. */
 
 import type {
+  LeftoversOf,
   Limits,
   Observation,
   ObservedRecord,
   ProviderListing,
   ProxySummary,
 } from '../../../functions/gc/observation.ts';
-import { machineKey } from '../../../functions/gc/observation.ts';
+import { foundKey, type Found } from '../../../functions/gc/observation.ts';
 import { machineName } from '#shared/domain/names.ts';
-import type { Machine } from '#shared/domain/machine.ts';
+import type { Leftover, Machine } from '#shared/domain/machine.ts';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { MachineIntent, ProxyRecord, Publication } from '#shared/domain/record.ts';
 
@@ -43,8 +44,19 @@ export const aMachine = (n: number, change: Partial<Machine> = {}): Machine => (
   ...change,
 });
 
-export const without = (machine: Machine, ...keys: readonly (keyof Machine)[]): Machine => {
-  const copy = { ...machine };
+/** What the n-th machine left behind. */
+export const aLeftover = (n: number, change: Partial<Leftover> = {}): Leftover => ({
+  name: aMachine(n).name,
+  zone: ZONE,
+  id: `disk-${n}`,
+  installation: INSTALLATION,
+  uid: uidOf(n),
+  createdAt: NOW - 60 * MINUTE,
+  ...change,
+});
+
+export const without = <T extends object>(given: T, ...keys: readonly (keyof T)[]): T => {
+  const copy = { ...given };
   for (const key of keys) Reflect.deleteProperty(copy, key);
   return copy;
 };
@@ -122,6 +134,18 @@ export const listed = (
   fleet: { machines, unknownZones: [], partial: false, ...change },
 });
 
+export const leftBehind = (
+  leftovers: readonly Leftover[],
+  change: { readonly unknownZones?: readonly string[]; readonly partial?: boolean } = {},
+): LeftoversOf => ({
+  kind: 'listed',
+  provider: 'gcp',
+  leftovers,
+  unknownZones: [],
+  partial: false,
+  ...change,
+});
+
 /** Nothing to do: no machines, no Proxies, the known cluster. */
 export const anObservation = (change: Partial<Observation> = {}): Observation => ({
   installation: INSTALLATION,
@@ -137,13 +161,22 @@ export const anObservation = (change: Partial<Observation> = {}): Observation =>
   ...change,
 });
 
-/** Every one of these machines was seen without a Proxy long enough ago. */
+const found = (one: Machine | Leftover): Found =>
+  'instanceId' in one ? { provider: 'gcp', machine: one } : { provider: 'gcp', leftover: one };
+
+/** Every one of these was seen without a Proxy long enough ago. */
 export const seenBefore = (
-  machines: readonly Machine[],
+  those: readonly (Machine | Leftover)[],
   at = NOW - 5 * MINUTE,
-): ReadonlyMap<string, number> =>
-  new Map(machines.map((machine) => [machineKey({ provider: 'gcp', machine }), at]));
+): ReadonlyMap<string, number> => new Map(those.map((one) => [foundKey(found(one)), at]));
 
 /** One machine, old, ours, without Proxy or record, and seen before: it may go. */
 export const anOrphan = (change: Partial<Observation> = {}, machine: Machine = aMachine(1)): Observation =>
   anObservation({ listings: [listed([machine])], sightings: seenBefore([machine]), ...change });
+
+/** The same with a leftover, while no machine is to be seen. */
+export const anAbandoned = (
+  change: Partial<Observation> = {},
+  leftover: Leftover = aLeftover(1),
+): Observation =>
+  anObservation({ leftovers: [leftBehind([leftover])], sightings: seenBefore([leftover]), ...change });

@@ -8,19 +8,34 @@ import { SystemError } from '#shared/app/errors.ts';
 import type { HttpReply } from '#shared/app/http.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
-import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
+import type { Leftover, Machine, MachineProvider } from '#shared/domain/machine.ts';
 import type { ChangeMessage } from '#shared/domain/message.ts';
 import type { ProxyRecord } from '#shared/domain/record.ts';
 import type { ProxyObject } from '#shared/kubernetes/cluster.ts';
 
 import { INSTALLATION, LIMITS, NOW } from './builders.ts';
 
-export type Part = 'machines' | 'get' | 'delete' | 'proxies' | 'getProxy' | 'publish' | 'lock';
+export type Part =
+  | 'machines'
+  | 'get'
+  | 'delete'
+  | 'leftovers'
+  | 'deleteLeftover'
+  | 'proxies'
+  | 'getProxy'
+  | 'publish'
+  | 'lock';
 
 export interface World {
   now: number;
   /** `zone/name` → machine. */
   readonly machines: Map<string, Machine>;
+  /** The same for what machines left behind. */
+  readonly leftovers: Map<string, Leftover>;
+  /** How often somebody asked for all of them. */
+  leftoverLists: number;
+  /** A machine that goes leaves something behind. */
+  leavesBehind: boolean;
   readonly proxies: ProxyObject[];
   /** UIDs that a stale list lacks, while a single read shows them. */
   readonly hiddenFromList: Set<string>;
@@ -45,11 +60,16 @@ export interface World {
   readonly logLines: string[];
   /** Runs once, right before the next live read of a machine. */
   beforeGet: (() => void) | undefined;
+  /** Runs right after each live read of a leftover. */
+  afterLook: (() => void) | undefined;
 }
 
 export const aWorld = (machines: readonly Machine[] = []): World => ({
   now: NOW,
   machines: new Map(machines.map((machine) => [`${machine.zone}/${machine.name}`, machine])),
+  leftovers: new Map(),
+  leftoverLists: 0,
+  leavesBehind: false,
   proxies: [],
   hiddenFromList: new Set(),
   records: new Map(),
@@ -68,6 +88,7 @@ export const aWorld = (machines: readonly Machine[] = []): World => ({
   metrics: [],
   logLines: [],
   beforeGet: undefined,
+  afterLook: undefined,
 });
 
 const guard = (world: World, part: Part): void => {
@@ -86,11 +107,13 @@ const provider = (world: World): MachineProvider => ({
     guard(world, 'get');
     return world.machines.get(`${zone}/${name}`);
   },
-  delete: async ({ name, zone }) => {
+  delete: async ({ name, zone, instanceId, installation = '', uid = '', createdAt = 0 }) => {
     guard(world, 'delete');
     world.writes.push('delete');
     world.deleted.push(name);
     if (!world.slowDeletes) world.machines.delete(`${zone}/${name}`);
+    const left = { name, zone, id: `disk-of-${instanceId}`, installation, uid, createdAt };
+    if (world.leavesBehind) world.leftovers.set(`${zone}/${name}`, left);
     return { zone, name: 'operation' };
   },
   list: async () => {
@@ -101,9 +124,24 @@ const provider = (world: World): MachineProvider => ({
       partial: false,
     };
   },
+  listLeftovers: async () => {
+    world.leftoverLists += 1;
+    guard(world, 'leftovers');
+    return { leftovers: [...world.leftovers.values()], unknownZones: world.unknownZones, partial: false };
+  },
+  leftover: async (name, zone) => {
+    const shown = world.leftovers.get(`${zone}/${name}`);
+    world.afterLook?.();
+    return shown;
+  },
+  deleteLeftover: async ({ name, zone, id }) => {
+    guard(world, 'deleteLeftover');
+    if (world.leftovers.get(`${zone}/${name}`)?.id !== id) return undefined;
+    world.writes.push('deleteLeftover');
+    world.leftovers.delete(`${zone}/${name}`);
+    return { zone, name: 'operation' };
+  },
   create: unused,
-  leftover: unused,
-  deleteLeftover: unused,
   start: unused,
   wait: unused,
   close: async () => undefined,

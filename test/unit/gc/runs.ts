@@ -12,7 +12,9 @@ const replySchema = z.object({
   digest: z.string().optional(),
   frozen: z.array(z.object({ reason: z.string() })).optional(),
   steppedAside: z.string().optional(),
-  deletions: z.array(z.object({ name: z.string(), outcome: z.string().optional() })).optional(),
+  deletions: z
+    .array(z.object({ kind: z.string(), name: z.string(), outcome: z.string().optional() }))
+    .optional(),
   machines: z.unknown().optional(),
   code: z.string().optional(),
   detail: z.string().optional(),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import { decide } from '../../../functions/gc/decide.ts';
 import { digestOf } from '../../../functions/gc/digest.ts';
-import type { Observation } from '../../../functions/gc/observation.ts';
+import { isMachine, type Observation } from '../../../functions/gc/observation.ts';
 import {
   INSTALLATION,
   LIMITS,
@@ -85,10 +85,11 @@ describe('the digest', () => {
   test('differs with any machine more, with another machine of the same name, and per installation', () => {
     const { deletions } = decide(fleet(2, 2));
     const digest = digestOf(INSTALLATION, deletions);
-    const other = deletions.map((found) => ({
-      ...found,
-      machine: { ...found.machine, instanceId: `${found.machine.instanceId}x` },
-    }));
+    const other = deletions.filter(isMachine).map(({ provider, rule, machine }) => {
+      const instanceId = `${machine.instanceId}x`;
+      return { provider, rule, machine: { ...machine, instanceId } };
+    });
+    expect(other).toHaveLength(deletions.length);
     expect(digestOf(INSTALLATION, deletions.slice(1))).not.toBe(digest);
     expect(digestOf(INSTALLATION, other)).not.toBe(digest);
     expect(digestOf('stage', deletions)).not.toBe(digest);

@@ -124,6 +124,7 @@ export const fakeProvider = (world: World): MachineProvider => ({
   },
   create: (spec, zone) => effect(world, 'create', () => insert(world, spec, zone)),
   delete: (machine) => effect(world, 'delete', () => remove(world, machine)),
+  listLeftovers: () => Promise.reject(new Error('provision never calls this')),
   leftover: async (name, zone) => world.disks.get(`${zone}/${name}`),
   deleteLeftover: (leftover) => effect(world, 'deleteLeftover', () => removeDisk(world, leftover)),
   start: (machine) => effect(world, 'start', () => restart(world, machine)),

@@ -7,7 +7,7 @@ import { SystemError } from '#shared/app/errors.ts';
 import type { HttpReply } from '#shared/app/http.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
-import type { Machine, MachineProvider } from '#shared/domain/machine.ts';
+import type { Leftover, Machine, MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import type { ProxyObject } from '#shared/kubernetes/cluster.ts';
 
@@ -34,15 +34,13 @@ const OF_PROVISION = {
   create: unused,
   start: unused,
   wait: unused,
-  leftover: unused,
-  deleteLeftover: unused,
 };
 
 /** What gc must never do. The ledger goes by the true time and by what is there now. */
-const judge = (world: SoakWorld, installation: string, machine: Machine): string | undefined => {
-  if (machine.installation !== installation) return 'machine of another installation';
-  if (world.proxies.has(machine.uid ?? '')) return 'machine of a living Proxy';
-  if (world.now - (machine.createdAt ?? 0) < LIMITS.minAgeMs - MAX_SKEW_MS) return 'machine too young';
+const judge = (world: SoakWorld, installation: string, target: Machine | Leftover): string | undefined => {
+  if (target.installation !== installation) return 'of another installation';
+  if (world.proxies.has(target.uid ?? '')) return 'of a living Proxy';
+  if (world.now - (target.createdAt ?? 0) < LIMITS.minAgeMs - MAX_SKEW_MS) return 'too young';
   return undefined;
 };
 
@@ -72,6 +70,22 @@ const providerOf = (world: SoakWorld, installation: string): MachineProvider => 
     if (wrong) world.wrong.push(`${installation} deleted ${target.name}: ${wrong}`);
     beginDelete(world, entry);
     world.done.deletedByGc += 1;
+    return { zone: target.zone, name: 'operation' };
+  },
+  listLeftovers: async () => {
+    mayFail(world, 'list of leftovers');
+    const all = [...world.leftovers.values()].filter(({ zone }) => !world.unreachable.has(zone));
+    return { leftovers: all, unknownZones: [...world.unreachable], partial: false };
+  },
+  leftover: async (name, zone) => {
+    mayFail(world, 'get of a leftover');
+    return [...world.leftovers.values()].find((one) => one.name === name && one.zone === zone);
+  },
+  deleteLeftover: async (target) => {
+    mayFail(world, 'delete of a leftover');
+    const wrong = judge(world, installation, target);
+    if (wrong) world.wrong.push(`${installation} deleted the leftover of ${target.name}: ${wrong}`);
+    world.done.leftoversDeleted += world.leftovers.delete(target.id) ? 1 : 0;
     return { zone: target.zone, name: 'operation' };
   },
   ...OF_PROVISION,

@@ -4,7 +4,17 @@ import { z } from 'zod';
 
 import { runGc } from './gc.ts';
 import { provision } from './provision.ts';
-import { LIMITS, ZONES, aSoakWorld, addProxy, fails, happens, pick, type SoakWorld } from './world.ts';
+import {
+  LIMITS,
+  ZONES,
+  aSoakWorld,
+  addProxy,
+  fails,
+  happens,
+  pick,
+  vanish,
+  type SoakWorld,
+} from './world.ts';
 
 const MINUTE_MS = 60_000;
 /** One name is the beginning of the other, and both have Proxies of the same names. */
@@ -68,7 +78,7 @@ const cloudEvents = (world: SoakWorld): void => {
   }
   const victim = pick(world, [...world.cloud.values()]);
   if (victim && fails(world)) victim.goneAt = Math.min(victim.goneAt, world.now);
-  for (const [id, { goneAt }] of world.cloud) if (goneAt <= world.now) world.cloud.delete(id);
+  for (const entry of world.cloud.values()) if (entry.goneAt <= world.now) vanish(world, entry);
 };
 
 /** Messages are lost or come twice; what the watcher sends of itself comes too. */
@@ -115,6 +125,10 @@ const leaksOf = (world: SoakWorld): readonly string[] => [
     const isServing = record?.serving?.endpoint.instanceId === machine.instanceId;
     return world.proxies.has(machine.uid ?? '') && isServing ? [] : [`machine ${machine.name}`];
   }),
+  ...[...world.leftovers.values()].flatMap(({ uid = '', name }) =>
+    // As long as its Proxy lives it is the work of provision.
+    world.proxies.has(uid) ? [] : [`leftover of ${name}`],
+  ),
   ...[...world.records.values()].flatMap(({ record }) =>
     world.proxies.has(record.ref.uid) ? [] : [`record ${record.ref.uid}, ${record.gone ? 'gone' : 'alive'}`],
   ),

@@ -1,6 +1,6 @@
 /** One cloud, one cluster and one database that several installations share, with a ledger of what must not happen. */
 
-import type { Machine } from '#shared/domain/machine.ts';
+import type { Leftover, Machine } from '#shared/domain/machine.ts';
 import { machineName } from '#shared/domain/names.ts';
 import { DEFAULT_HEALTH_CHECK } from '#shared/domain/proxy.ts';
 import type { MachineIntent, ProxyRecord } from '#shared/domain/record.ts';
@@ -46,6 +46,8 @@ export interface SoakWorld {
   readonly proxies: Map<string, Proxy>;
   /** By instance id. */
   readonly cloud: Map<string, CloudMachine>;
+  /** Boot disks without a machine, by their id. */
+  readonly leftovers: Map<string, Leftover>;
   /** By UID. */
   readonly records: Map<string, StoredSim>;
   /** By installation, then key. */
@@ -53,7 +55,16 @@ export interface SoakWorld {
   readonly unreachable: Set<string>;
   /** What gc did and never should have. */
   readonly wrong: string[];
-  readonly done: Record<'created' | 'deletedByGc' | 'deletedByProvision' | 'crashes' | 'frozen', number>;
+  readonly done: Record<
+    | 'created'
+    | 'deletedByGc'
+    | 'leftBehind'
+    | 'leftoversDeleted'
+    | 'deletedByProvision'
+    | 'crashes'
+    | 'frozen',
+    number
+  >;
   serial: number;
 }
 
@@ -63,11 +74,20 @@ export const aSoakWorld = (seed: number): SoakWorld => ({
   trouble: 0,
   proxies: new Map(),
   cloud: new Map(),
+  leftovers: new Map(),
   records: new Map(),
   sightings: new Map(),
   unreachable: new Set(),
   wrong: [],
-  done: { created: 0, deletedByGc: 0, deletedByProvision: 0, crashes: 0, frozen: 0 },
+  done: {
+    created: 0,
+    deletedByGc: 0,
+    leftBehind: 0,
+    leftoversDeleted: 0,
+    deletedByProvision: 0,
+    crashes: 0,
+    frozen: 0,
+  },
   serial: 0,
 });
 
@@ -132,6 +152,16 @@ export const visibleMachines = (world: SoakWorld): readonly Machine[] =>
 
 export const beginDelete = (world: SoakWorld, entry: CloudMachine): void => {
   if (entry.goneAt === Infinity) entry.goneAt = world.now + (fails(world) ? 240_000 : 30_000);
+};
+
+/** A machine that has gone, and sometimes its boot disk stays. */
+export const vanish = (world: SoakWorld, { machine }: CloudMachine): void => {
+  world.cloud.delete(machine.instanceId);
+  if (!fails(world)) return;
+  const { name, zone, instanceId, installation = '', uid = '', createdAt = 0 } = machine;
+  const id = `disk-of-${instanceId}`;
+  world.leftovers.set(id, { id, name, zone, installation, uid, createdAt });
+  world.done.leftBehind += 1;
 };
 
 export const aSimRecord = ({ uid, namespace, name, owner }: Proxy): ProxyRecord => ({
