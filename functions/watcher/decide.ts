@@ -33,7 +33,7 @@ export interface Observation {
   readonly secretVersions: Readonly<Record<string, string>>;
   /** Names the newest happening to one of its Pods; absent while there is none. */
   readonly machine?: string | undefined;
-  /** When (ms) each gap was last forwarded. */
+  /** When each gap was last forwarded, in monotonic milliseconds like every time here. */
   readonly forwarded: ReadonlyMap<string, number>;
   readonly now: number;
 }

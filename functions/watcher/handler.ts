@@ -49,14 +49,14 @@ const timesFor = (scopes: number): WatchTimes => {
   return { ...WATCH_TIMES, retryMinMs, retryMaxMs: Math.max(WATCH_TIMES.retryMaxMs, retryMinMs) };
 };
 
-/** Longest time without a sign of the API server before the process should be replaced. */
-const STALE_MS = 300_000;
+/** Every attempt ends within a minute or two, however it ends; and to wait for an API server needs no new process. */
+const LIVENESS_LIMITS = { idleMs: 300_000, unansweredMs: 1_800_000 };
 
 const makeSink = (
   known: Known,
   nudger: Nudger,
   warnOfOwner: (view: ProxyView) => void,
-  progress: WatchSink<ProxyObject>['progress'],
+  contact: Pick<WatchSink<ProxyObject>, 'progress' | 'failed'>,
 ): WatchSink<ProxyObject> => {
   const changed = (proxy: ProxyObject): void => {
     const view = viewOf(proxy);
@@ -78,7 +78,7 @@ const makeSink = (
       known.vanished(viewOf(proxy));
       nudger.evaluate(proxy.metadata.uid);
     },
-    progress,
+    ...contact,
   };
 };
 
@@ -99,7 +99,7 @@ export const makeWatcher = (ports: WatcherPorts) => {
   const scopes = [...new Set(ports.namespaces)];
   const known = makeKnown();
   const inTouch = new Set<string>();
-  const liveness = makeLiveness(scopes, STALE_MS, clock);
+  const liveness = makeLiveness(scopes, LIVENESS_LIMITS, clock);
   const nudger = makeNudger({
     ...ports,
     known,
@@ -112,9 +112,12 @@ export const makeWatcher = (ports: WatcherPorts) => {
       list: (scope: string, signal?: AbortSignal) => cluster.listNamespace(scope, signal),
       watch: (options: WatchOptions) => cluster.watchProxies(options),
     },
-    sink: makeSink(known, nudger, makeOwnerWarnings(cluster, ports.installation, clock), (scope) => {
-      inTouch.add(scope);
-      liveness.progress(scope);
+    sink: makeSink(known, nudger, makeOwnerWarnings(cluster, ports.installation, clock), {
+      ...liveness,
+      progress(scope) {
+        inTouch.add(scope);
+        liveness.progress(scope);
+      },
     }),
     times: ports.times ?? timesFor(scopes.length),
   };
@@ -125,7 +128,6 @@ export const makeWatcher = (ports: WatcherPorts) => {
       onNews: ({ uid }, version) => {
         if (known.machineChanged(uid, version)) nudger.evaluate(uid);
       },
-      progress: () => undefined,
     }),
   };
   const runPodLoop = async (scope: string, signal: AbortSignal): Promise<void> => {

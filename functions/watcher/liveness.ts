@@ -1,23 +1,53 @@
-/** Whether every scope is in touch with the API server. */
+/** Whether a new process could do what this one cannot. */
 
 import type { Clock } from '#shared/app/clock.ts';
+import { SystemError } from '#shared/app/errors.ts';
 import { problem, type HttpHandler } from '#shared/app/http.ts';
 
 export interface Liveness {
+  /** The API server served something of this scope. */
   progress(scope: string): void;
-  /** False when some scope had neither a watch event, a closed watch nor a list for too long. */
+  /** An attempt ended with an error, and another will follow. */
+  failed(scope: string, error: unknown): void;
+  /**
+   * False when some scope did nothing for too long, not even fail; and when the API server gave no answer at all, about any
+   * scope, for longer than its outages last. A refusal is an answer: with it a new process would fare no better, and would be
+   * started less and less often.
+   */
   live(): boolean;
   /** True once every scope was listed. */
   ready(): boolean;
 }
 
-export const makeLiveness = (scopes: readonly string[], staleMs: number, clock: Clock): Liveness => {
+/** Milliseconds. */
+export interface LivenessLimits {
+  readonly idleMs: number;
+  readonly unansweredMs: number;
+}
+
+const isAnswer = (error: unknown): boolean => error instanceof SystemError && error.provider !== undefined;
+
+export const makeLiveness = (scopes: readonly string[], limits: LivenessLimits, clock: Clock): Liveness => {
   const begunAt = clock.monotonic();
-  const progressAt = new Map<string, number>();
+  const activeAt = new Map(scopes.map((scope) => [scope, begunAt]));
+  const served = new Set<string>();
+  let answeredAt = begunAt;
   return {
-    progress: (scope) => progressAt.set(scope, clock.monotonic()),
-    live: () => scopes.every((scope) => clock.monotonic() - (progressAt.get(scope) ?? begunAt) < staleMs),
-    ready: () => scopes.every((scope) => progressAt.has(scope)),
+    progress(scope) {
+      answeredAt = clock.monotonic();
+      activeAt.set(scope, answeredAt);
+      served.add(scope);
+    },
+    failed(scope, error) {
+      activeAt.set(scope, clock.monotonic());
+      if (isAnswer(error)) answeredAt = clock.monotonic();
+    },
+    live() {
+      const now = clock.monotonic();
+      const active = [...activeAt.values()].every((at) => now - at < limits.idleMs);
+      return active && now - answeredAt < limits.unansweredMs;
+    },
+    ready: () => scopes.every((scope) => served.has(scope)),
   };
 };
 

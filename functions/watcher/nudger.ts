@@ -18,7 +18,7 @@ export type Nudger = ReturnType<typeof makeNudger>;
 
 const judge = ({ known, installation, clock }: NudgerPorts, entry: Entry): Decision => {
   const secretVersions = known.secrets.versionsFor(entry.view);
-  const decision = decide({ ...entry, installation, secretVersions, now: clock.now() });
+  const decision = decide({ ...entry, installation, secretVersions, now: clock.monotonic() });
   // What is covered now is forgotten, so that its return is news. How a Proxy went is judged by what it was told before.
   const closed = entry.gone ? [] : [...entry.forwarded.keys()].filter((key) => !decision.open.includes(key));
   for (const key of closed) entry.forwarded.delete(key);
@@ -82,13 +82,13 @@ export const makeNudger = (ports: NudgerPorts) => {
     const { stored, traceparent } = await delivery.deliver({ ref: entry.view.ref, reason, parent });
     if (!stored) return;
     entry.traceparent = traceparent;
-    for (const key of open) entry.forwarded.set(key, clock.now());
+    for (const key of open) entry.forwarded.set(key, clock.monotonic());
   };
 
   const act = async (uid: string, entry: Entry, decision: Decision): Promise<void> => {
     if (decision.kind === 'settled') return settle(uid, entry);
     const at = decision.kind === 'wait' ? decision.until : (delivery.retryAt(uid) ?? 0);
-    if (at > clock.now()) {
+    if (at > clock.monotonic()) {
       due.set(uid, at);
       return undefined;
     }
@@ -111,7 +111,7 @@ export const makeNudger = (ports: NudgerPorts) => {
     /** Looks at Proxies whose time has come, until `signal` aborts. */
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
-        const now = clock.now();
+        const now = clock.monotonic();
         for (const [uid, at] of due) if (at <= now) queue.add(uid);
         await pause(TICK_MS, signal);
       }

@@ -17,7 +17,7 @@ const PER_WINDOW = 20;
 const makeLimit = (againMs: number, clock: Clock) => {
   const warnedAt = new Map<string, number>();
   return (uid: string): boolean => {
-    const now = clock.now();
+    const now = clock.monotonic();
     for (const [key, at] of warnedAt) if (at <= now - againMs) warnedAt.delete(key);
     const recent = [...warnedAt.values()].filter((at) => at > now - WINDOW_MS).length;
     if (warnedAt.has(uid) || recent >= PER_WINDOW) return false;

@@ -41,6 +41,8 @@ export interface WatchSink<T> {
   deleted(object: T): void;
   /** The scope is in touch with the API server. */
   progress(scope: string): void;
+  /** A list or a watch broke; the next one comes after a wait. */
+  failed(scope: string, error: unknown): void;
 }
 
 export interface WatchLoopPorts<T> {
@@ -112,6 +114,7 @@ export const runWatchLoop = async <T extends Versioned>(
       if (signal.aborted) return;
       position = undefined;
       failures += 1;
+      ports.sink.failed(scope, error);
       metrics.count('watcher_watch_failures');
       log.error('the watch broke; it starts again', error, { scope, failures });
     }

@@ -82,6 +82,19 @@ const keepDispatcher = () => {
   };
 };
 
+/** Credentials come from files, programs and other servers, none of which knows of the request's deadline. */
+const unlessAborted = async (work: Promise<unknown>, signal: AbortSignal): Promise<void> => {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+};
+
 interface Sent {
   readonly context: RequestContext;
   readonly reply: ApiReply;
@@ -116,7 +129,7 @@ export const openConnection = (options: ClusterOptions, userAgent: string): Conn
   const prepare: Prepare = async (request, signal) => {
     const context = contextOf(server, request, userAgent);
     context.setSignal(signal);
-    await config.applySecurityAuthentication(context);
+    await unlessAborted(config.applySecurityAuthentication(context), signal);
     return context;
   };
 

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 import { errorOfReply, saysAbsent, type ApiReply } from './failure.ts';
 import { ALL_NAMESPACES, type Collection } from './pages.ts';
 import { PROXY_RESOURCE, type ProxyStatus } from './proxy.gen.ts';
-import { parseReply, proxyPageSchema, proxySchema, type ProxyObject } from './schema.ts';
+import { listedProxySchema, parseReply, proxyPageSchema, proxySchema, type ProxyObject } from './schema.ts';
 import { statusPatch } from './status-patch.ts';
 
 const BASE = `/apis/${PROXY_RESOURCE.group}/${PROXY_RESOURCE.version}`;
@@ -17,7 +17,7 @@ const proxiesPath = (namespace: string): string =>
 export const PROXIES: Collection<ProxyObject> = {
   what: 'Proxies',
   path: proxiesPath,
-  object: proxySchema,
+  object: listedProxySchema,
   page: proxyPageSchema,
 };
 

@@ -26,20 +26,34 @@ const metadata = z.object({
   finalizers: z.array(z.string()).exactOptional(),
 });
 
-/** Spec and status were validated by the API server against the schema that the types are generated from. */
-export const proxySchema: z.ZodType<ProxyObject> = z.object({
+const identity = {
   apiVersion: z.literal(`${PROXY_RESOURCE.group}/${PROXY_RESOURCE.version}`),
   kind: z.literal(PROXY_RESOURCE.kind),
   metadata,
+};
+
+/** Spec and status were validated by the API server against the schema that the types are generated from. */
+export const proxySchema: z.ZodType<ProxyObject> = z.object({
+  ...identity,
   spec: z.custom<ProxySpec>(isObject, 'must be an object'),
   status: z.custom<ProxyStatus>(isObject, 'must be an object').exactOptional(),
+});
+
+/**
+ * A Proxy of a list or a watch. One that was stored under another schema is there all the same, and hides no other: whoever
+ * works on it reads it by itself, and says what is wrong with it.
+ */
+export const listedProxySchema: z.ZodType<ProxyObject> = z.object({
+  ...identity,
+  spec: z.custom<ProxySpec>(isObject).catch({}),
+  status: z.custom<ProxyStatus>(isObject).catch({}).exactOptional(),
 });
 
 /** One page. Its items are complete objects or the page is refused: a part of a list is never taken for the whole. */
 export const proxyPageSchema = z.object({
   kind: z.literal(`${PROXY_RESOURCE.kind}List`),
   metadata: z.object({ resourceVersion: z.string().min(1), continue: z.string().default('') }),
-  items: z.array(proxySchema),
+  items: z.array(listedProxySchema),
 });
 
 export const secretSchema = z.object({

@@ -49,10 +49,13 @@ const eventOfError = ({ code, reason, message }: z.output<typeof failure>): Watc
   });
 };
 
+const unreadable = (): SystemError =>
+  new SystemError('Transient', 'Kubernetes: the watch sent something unreadable');
+
 const readable = <T>(schema: z.ZodType<T>, value: unknown): T => {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new SystemError('Transient', 'Kubernetes: the watch sent something unreadable');
+  throw unreadable();
 };
 
 const eventOf = <T>(line: string, schema: z.ZodType<T>): WatchEvent<T> => {
@@ -65,6 +68,9 @@ const eventOf = <T>(line: string, schema: z.ZodType<T>): WatchEvent<T> => {
   return { kind: data.type === 'DELETED' ? 'deleted' : 'changed', object };
 };
 
+/** Several times what etcd takes for one object, so that whatever is longer has no end that is worth waiting for. */
+const MAX_LINE = 8 * 1_048_576;
+
 /** Complete lines of a byte stream; what is left at the end was cut off and says nothing. */
 const linesOf = async function* (
   chunks: AsyncIterable<Uint8Array>,
@@ -74,9 +80,13 @@ const linesOf = async function* (
   let rest = '';
   for await (const chunk of chunks) {
     onChunk();
-    const pieces = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = pieces.pop() ?? '';
-    yield* pieces.filter(Boolean);
+    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    rest += first;
+    if (rest.length > MAX_LINE) throw unreadable();
+    for (const next of more) {
+      if (rest) yield rest;
+      rest = next;
+    }
   }
 };
 

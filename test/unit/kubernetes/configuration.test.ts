@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,11 +15,11 @@ const ROOT = join(import.meta.dirname, '../../..');
 const folder = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const kubeconfig = (name: string, cluster: object): string => {
+const kubeconfig = (name: string, cluster: object, user: object = { token: 't' }): string => {
   const file = join(folder, name);
   const config = {
     clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user: { token: 't' } }],
+    users: [{ name: 'u', user }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
     'current-context': 'x',
   };
@@ -87,6 +87,23 @@ describe('the configuration of a cluster', () => {
       await expect(connection.send(request)).rejects.toMatchObject({ code: 'NotConfigured' });
     }
     await connection.close();
+  });
+
+  test('row 10: a credential plugin that hangs holds nothing up beyond its deadline', async () => {
+    const ended = join(folder, 'plugin-ended');
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: '/bin/sh',
+      args: ['-c', `sleep 4; touch ${ended}`],
+      interactiveMode: 'Never',
+    };
+    const cluster = open({ kubeconfig: kubeconfig('hangs', { server: 'https://127.0.0.1:1' }, { exec }) });
+    const signal = new AbortController().signal;
+    const options = { namespace: 'n', resourceVersion: '1', signal, timeoutSeconds: 1, silenceMs: 50 };
+    const watch = cluster.watchProxies(options)[Symbol.asyncIterator]();
+    await expect(watch.next()).rejects.toMatchObject({ code: 'Transient' });
+    expect(existsSync(ended)).toBe(false);
+    await cluster.close();
   });
 
   test('opening a cluster contacts nobody, a call to one that is away is Transient', async () => {

@@ -47,13 +47,19 @@ export const silentLog: Log = makeLog(() => undefined);
 
 export interface SteppedClock extends Clock {
   step(ms: number): void;
+  /** Moves the wall clock only. */
+  setBack(ms: number): void;
 }
 
 export const steppedClock = (start = NOW): SteppedClock => {
   let time = start;
+  let behind = 0;
   return {
-    now: () => time,
+    now: () => time - behind,
     monotonic: () => time,
+    setBack(ms) {
+      behind += ms;
+    },
     step(ms) {
       time += ms;
     },

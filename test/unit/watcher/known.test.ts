@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
+import { SystemError } from '#shared/app/errors.ts';
+
 import { makeKnown } from '../../../functions/watcher/known.ts';
 import { makeLiveness, livenessHandler } from '../../../functions/watcher/liveness.ts';
 import { makeWarnings } from '../../../functions/watcher/warnings.ts';
@@ -36,9 +38,11 @@ const ask = async (handler: ReturnType<typeof livenessHandler>, path: string, me
   (await handler({ method, path, query: new URLSearchParams(), headers: {}, body: new Uint8Array() })).status;
 
 describe('liveness', () => {
-  test('row 1: fails when one scope has shown no sign for too long, and recovers', async () => {
+  const LIMITS = { idleMs: 1000, unansweredMs: 5000 };
+
+  test('row 1: fails when one scope has done nothing for too long, and recovers', async () => {
     const clock = steppedClock();
-    const liveness = makeLiveness(['a', 'b'], 1000, clock);
+    const liveness = makeLiveness(['a', 'b'], LIMITS, clock);
     const handler = livenessHandler(liveness);
     expect([await ask(handler, '/live'), await ask(handler, '/ready')]).toEqual([200, 503]);
     liveness.progress('a');
@@ -52,8 +56,37 @@ describe('liveness', () => {
     expect(await ask(handler, '/live')).toBe(200);
   });
 
+  const forbidden = new SystemError('Unauthorised', 'no', { provider: { code: 'Forbidden', message: 'no' } });
+  const away = new SystemError('Transient', 'no answer');
+
+  test.each([
+    ['goes on while one scope is refused, however long', ['a'], forbidden, 100, true],
+    ['goes on while every scope is refused', [], forbidden, 100, true],
+    ['goes on while one scope gets answers and the other none', ['a'], away, 100, true],
+    ['goes on through an outage in which attempts follow each other', [], away, 9, true],
+    [
+      'row 1: fails when there was no answer about anything for longer than an outage lasts',
+      [],
+      away,
+      10,
+      false,
+    ],
+  ])('%s', (_, served, error, rounds, expected) => {
+    const clock = steppedClock();
+    const liveness = makeLiveness(['a', 'b'], LIMITS, clock);
+    for (let round = 0; round < rounds; round += 1) {
+      clock.step(500);
+      for (const scope of ['a', 'b']) {
+        if (served.includes(scope)) liveness.progress(scope);
+        else liveness.failed(scope, error);
+      }
+    }
+    expect(liveness.live()).toBe(expected);
+    expect(liveness.ready()).toBe(false);
+  });
+
   test('answers nothing else', async () => {
-    const handler = livenessHandler(makeLiveness([], 1000, steppedClock()));
+    const handler = livenessHandler(makeLiveness([], LIMITS, steppedClock()));
     expect(await ask(handler, '/')).toBe(404);
     expect(await ask(handler, '/live', 'POST')).toBe(405);
   });

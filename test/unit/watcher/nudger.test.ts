@@ -20,7 +20,7 @@ import {
   uidOf,
 } from './builders.ts';
 
-const setUp = () => {
+const setUp = (change: { readonly publishWithinMs?: number } = {}) => {
   const traces: string[] = [];
   const { tracing } = instrument({
     name: 'watcher',
@@ -46,6 +46,7 @@ const setUp = () => {
     ids: middlingIds,
     log: silentLog,
     metrics: noMetrics,
+    ...change,
   });
   const see = (view: ProxyView): void => {
     known.seen(view);
@@ -133,6 +134,27 @@ describe('the nudger', () => {
       [uidOf(2), 'SpecChanged'],
       [uidOf(1), 'Deleting'],
     ]);
+  });
+
+  test('row 13: a publish that never ends has failed, and neither holds up others nor the stop', async () => {
+    const { topic, failures, see, nudger } = setUp({ publishWithinMs: 20 });
+    const release = topic.hold();
+    for (let n = 1; n <= 100; n += 1) see(aView(n, { generation: 2 }));
+    await vi.waitFor(() => expect(topic.attempts()).toBe(100), { timeout: 5000, interval: 5 });
+    await nudger.stop();
+    expect(new Set(failures.map(({ uid }) => uid)).size).toBe(100);
+    release();
+  });
+
+  test('is not held up by a wall clock that was set back', async () => {
+    const { topic, clock, see, nudger } = setUp();
+    see(aView(1, { generation: 2 }));
+    await settled();
+    clock.setBack(3_600_000);
+    clock.step(EFFECT_WITHIN_MS);
+    nudger.evaluate(uidOf(1));
+    await settled();
+    expect(topic.published).toHaveLength(2);
   });
 
   test('waits longer after each failure, and forgets them after a success', async () => {

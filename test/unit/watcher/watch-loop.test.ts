@@ -46,6 +46,7 @@ const play = async (script: readonly Step[], times: Partial<WatchTimes> = {}) =>
   const calls: string[] = [];
   const seen: string[] = [];
   const at: number[] = [];
+  const failed: unknown[] = [];
   const end = new AbortController();
   let next = 0;
   let live = 0;
@@ -89,6 +90,7 @@ const play = async (script: readonly Step[], times: Partial<WatchTimes> = {}) =>
         changed: ({ metadata }) => seen.push(`changed ${metadata.name}`),
         deleted: ({ metadata }) => seen.push(`deleted ${metadata.name}`),
         progress: () => undefined,
+        failed: (_, error) => failed.push(error),
       },
       times: { ...TIMES, ...times },
       clock: { now: () => Date.now(), monotonic: () => performance.now() },
@@ -102,7 +104,7 @@ const play = async (script: readonly Step[], times: Partial<WatchTimes> = {}) =>
   await vi.waitUntil(() => next >= script.length, { interval: 1, timeout: 5000 });
   end.abort();
   await loop;
-  return { calls, seen, at };
+  return { calls, seen, at, failed };
 };
 
 const hang: Step = { watch: [], end: 'hang' };
@@ -137,7 +139,7 @@ describe('the watch loop', () => {
     ['a missing API', new SystemError('NotFound', '404')],
     ['an error of any other kind', new TypeError('of ours')],
   ])('rows 2 and 9: goes on after %s of a list and of a watch', async (_, error) => {
-    const { calls } = await play([
+    const { calls, failed } = await play([
       { list: error },
       { list: listing('10') },
       { watch: [], end: error },
@@ -153,6 +155,7 @@ describe('the watch loop', () => {
       'list crawlers',
       'watch 12',
     ]);
+    expect(failed).toEqual([error, error, error]);
   });
 
   test('row 3: waits between attempts, also when watches end as soon as they begin', async () => {
