@@ -25,10 +25,10 @@ locals {
     "egress-proxies-${pair[0]}${pair[1]}" => pair[0]
   }
   cluster_bindings = concat(
-    [{ role = "egress-proxies-cluster-identity", of = "gc", namespace = "*" }],
+    [{ role = "egress-proxies-cluster-identity", of = ["gc", "provision"], namespace = "*" }],
     [for pair in setproduct(sort(keys(local.cluster_roles)), var.proxy_namespaces) : {
       role      = pair[0]
-      of        = local.cluster_roles[pair[0]]
+      of        = [local.cluster_roles[pair[0]]]
       namespace = pair[1]
     }],
   )
@@ -42,7 +42,7 @@ locals {
       namespace = binding.namespace == "*" ? null : binding.namespace
     } : key => value if value != null }
     roleRef  = { apiGroup = "rbac.authorization.k8s.io", kind = "ClusterRole", name = binding.role }
-    subjects = [{ for key, value in local.cluster_subjects[binding.of] : key => value if value != null }]
+    subjects = [for of in binding.of : { for key, value in local.cluster_subjects[of] : key => value if value != null }]
   }]
 
   watcher_environment = merge(local.common, local.namespaces, local.changes, local.machines)

@@ -22,7 +22,7 @@ import { RESEND_MS } from './tidy.ts';
 
 export interface Effects {
   readonly cluster: Pick<Cluster, 'setFinalizers' | 'patchStatus' | 'recordEvent'>;
-  readonly records: Pick<RecordStore, 'create' | 'write'>;
+  readonly records: Pick<RecordStore, 'create' | 'write' | 'removeLeases'>;
   readonly credentials: Pick<CredentialStore, 'create' | 'remove'>;
   readonly publisher: Pick<Publisher, 'probe'>;
   readonly clock: Clock;
@@ -190,6 +190,8 @@ const perform = async (pass: Pass, step: Step): Promise<void> => {
       return saveRecord(pass, step.record);
     case 'storeCredentials':
       return storeCredentials(pass, step.endpointId);
+    case 'removeLeases':
+      return effects.records.removeLeases(pass.sight.observation.ref.uid);
     case 'removeCredentials':
       await Promise.all(step.endpointIds.map((id) => effects.credentials.remove(id)));
       return undefined;

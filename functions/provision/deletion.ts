@@ -25,12 +25,21 @@ const dropCredentials = (credentials: readonly string[] = []): readonly Step[] =
 
 const dropAllCredentials = ({ credentials }: ProxyRecord): readonly Step[] => dropCredentials(credentials);
 
-/** The Proxy is not there any more: nothing may be leased from now on. Its machines are left to gc. */
+/** What a lost record leaves behind: the gate may be open, and nobody else knows of either. */
+const dropForgotten = (forgotten: Observation['forgotten']): readonly Step[] => [
+  ...(forgotten?.leases ? [{ kind: 'removeLeases' as const }] : []),
+  ...dropCredentials(forgotten?.credentials),
+];
+
+/**
+ * The Proxy is not there any more: nothing may be leased from now on. Its machines are left to gc. What another cluster than
+ * the installation's own does not have may well be alive in that one.
+ */
 export const proxyIsGone = (observation: Observation): Outcome | undefined => {
-  const { proxy, record, forgotten } = observation;
+  const { proxy, record, forgotten, elsewhere } = observation;
   if (proxy) return undefined;
-  if (!record || record.gone)
-    return { because: 'proxyIsGone', after: dropCredentials(forgotten?.credentials), next: {} };
+  if (elsewhere) return { because: 'anotherClusterAnswers', next: {} };
+  if (!record || record.gone) return { because: 'proxyIsGone', after: dropForgotten(forgotten), next: {} };
   return {
     because: 'proxyIsGone',
     record: tombstone(record),
@@ -43,7 +52,8 @@ export const proxyIsGone = (observation: Observation): Outcome | undefined => {
 export const finalizerWasRemoved = (observation: Observation): Outcome | undefined => {
   const { proxy, record } = observation;
   if (!proxy?.deleting || proxy.hasFinalizer) return undefined;
-  if (!record || record.gone) return { because: 'finalizerWasRemoved', next: {} };
+  if (!record || record.gone)
+    return { because: 'finalizerWasRemoved', after: dropForgotten(observation.forgotten), next: {} };
   return {
     because: 'finalizerWasRemoved',
     record: tombstone({ ...record, deleting: true }),
@@ -140,6 +150,10 @@ export const isBeingDeleted = (observation: Observation, now: number): Outcome |
   const { proxy, record } = observation;
   if (!proxy?.deleting) return undefined;
   if (!record || record.gone)
-    return { because: 'nothingWasMade', after: [{ kind: 'removeFinalizer' }], next: {} };
+    return {
+      because: 'nothingWasMade',
+      after: [...dropForgotten(observation.forgotten), { kind: 'removeFinalizer' }],
+      next: {},
+    };
   return wasProvisioned(observation, proxy, record, now);
 };

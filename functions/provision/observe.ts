@@ -20,11 +20,13 @@ import type { Fleet, Observation, ProxyFacts, Status } from './plan.ts';
 import { resolveInputs, type Material } from './secrets.ts';
 
 export interface Sources {
-  readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret'>;
-  readonly records: Pick<RecordStore, 'read' | 'at'>;
+  readonly cluster: Pick<Cluster, 'getProxy' | 'readSecret' | 'clusterId'>;
+  readonly records: Pick<RecordStore, 'read' | 'at' | 'hasLeases'>;
   readonly credentials: Pick<CredentialStore, 'idsOf'>;
   readonly leaseCounts: (uid: string) => Promise<LeaseCounts>;
   readonly queue: (installation: string, waiting: Waiting) => Promise<Queue>;
+  /** The cluster whose Proxies this installation looks after; undefined before gc has met it. */
+  readonly rememberedCluster: (installation: string) => Promise<string | undefined>;
   readonly maxReplacingPercent: number;
   readonly providers: Readonly<Partial<Record<ProviderName, MachineProvider>>>;
   readonly installation: string;
@@ -135,23 +137,35 @@ type Forgotten = NonNullable<Observation['forgotten']>;
 const unrecorded = (forgotten: Forgotten, record: ProxyRecord | undefined): Forgotten => ({
   machines: forgotten.machines.filter(({ name }) => !record?.machines.some((intent) => intent.name === name)),
   credentials: forgotten.credentials.filter((id) => !record?.credentials?.includes(id)),
+  leases: forgotten.leases && !record,
 });
+
+/** Another cluster knows nothing of our Proxies: nobody asks as long as a Proxy is there, or its end was recorded. */
+const readElsewhere = async (
+  { facts, stored }: Subject,
+  { cluster, rememberedCluster, installation }: Sources,
+): Promise<Pick<Observation, 'elsewhere'>> => {
+  if (facts || stored?.record.gone) return {};
+  const [id, remembered] = await Promise.all([cluster.clusterId(), rememberedCluster(installation)]);
+  return remembered === undefined || remembered === id ? {} : { elsewhere: { id, remembered } };
+};
 
 /** One look in a call: what it finds is recorded, or is not worth another one. */
 const readForgotten = async (
   subject: Subject,
   ref: ProxyRef,
-  { credentials }: Sources,
+  { credentials, records }: Sources,
   memory: Memory,
 ): Promise<Pick<Observation, 'forgotten'>> => {
   if (!memory.forgotten && (memory.recall || isLost(subject))) {
     const { facts, provider } = subject;
-    const [fleet, ids] = await Promise.all([
+    const [fleet, ids, leases] = await Promise.all([
       facts?.desired.machine ? provider?.list() : undefined,
       credentials.idsOf(ref.uid),
+      records.hasLeases(ref.uid),
     ]);
     const machines = fleet?.machines.filter(({ uid }) => uid === ref.uid) ?? [];
-    memory.forgotten = { machines, credentials: ids };
+    memory.forgotten = { machines, credentials: ids, leases };
   }
   if (!memory.forgotten) return {};
   // What is recorded once is not recalled again when it goes.
@@ -171,13 +185,14 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
   const { installation, allowPrivateEndpoints, clock, ids } = sources;
   const subject = await subjectOf(sources, ref);
   const { facts, ...inHand } = subject;
-  const [resolved, fleet, leases, turn, rivals, forgotten] = await Promise.all([
+  const [resolved, fleet, leases, turn, rivals, forgotten, elsewhere] = await Promise.all([
     readInputs(subject, sources.cluster),
     readFleet(subject, memory, clock),
     readDrains(subject, sources),
     readTurn(subject, sources),
     readRivals(subject, sources),
     readForgotten(subject, ref, sources, memory),
+    readElsewhere(subject, sources),
   ]);
   const observation: Observation = {
     ref,
@@ -192,6 +207,7 @@ export const observe = async (sources: Sources, ref: ProxyRef, memory: Memory): 
     ...turn,
     ...rivals,
     ...forgotten,
+    ...elsewhere,
     freshId: ids.token(),
     jitter: ids.fraction(),
   };

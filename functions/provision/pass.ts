@@ -22,6 +22,7 @@ const FINAL: ReadonlySet<Step['kind']> = new Set([
   'deleteMachine',
   'deleteLeftover',
   'removeCredentials',
+  'removeLeases',
   'removeFinalizer',
 ]);
 

@@ -119,6 +119,8 @@ export interface Observation {
   /** Absent: there is no Proxy with this uid. */
   readonly proxy?: ProxyFacts;
   readonly record?: ProxyRecord;
+  /** Set when the cluster that knows no such Proxy is not the `remembered` one. */
+  readonly elsewhere?: { readonly id: string; readonly remembered: string };
   /** Absent where nothing depends on them: no Proxy, or one that is being deleted. */
   readonly inputs?: Inputs;
   readonly fleet: Fleet;
@@ -136,7 +138,11 @@ export interface Observation {
   /** Read while a replacement waits for its turn. */
   readonly turn?: Turn;
   /** What carries the UID of this Proxy. Looked for where its record was lost, or is said to lack a machine. */
-  readonly forgotten?: { readonly machines: readonly Machine[]; readonly credentials: readonly string[] };
+  readonly forgotten?: {
+    readonly machines: readonly Machine[];
+    readonly credentials: readonly string[];
+    readonly leases: boolean;
+  };
   /** An unused endpoint id. */
   readonly freshId: string;
   /** Uniform in [0, 1), to spread retries. */
@@ -149,6 +155,7 @@ export type Step =
   | { readonly kind: 'writeRecord'; readonly record: ProxyRecord }
   | { readonly kind: 'storeCredentials'; readonly endpointId: string }
   | { readonly kind: 'removeCredentials'; readonly endpointIds: readonly string[] }
+  | { readonly kind: 'removeLeases' }
   | { readonly kind: 'createMachine'; readonly name: string; readonly hash: string; readonly zone: string }
   | { readonly kind: 'startMachine'; readonly machine: Machine }
   | { readonly kind: 'deleteMachine'; readonly machine: Machine }

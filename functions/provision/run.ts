@@ -51,7 +51,9 @@ const tracedPass = async (
     before?.next.again ? before.left : undefined,
   );
   parts.log.debug('pass', { because: plan.because, steps: plan.steps.map(({ kind }) => kind) });
-  const { proxy } = sight.observation;
+  const { proxy, elsewhere } = sight.observation;
+  if (elsewhere)
+    parts.log.warning('another cluster answered: that it has no such Proxy counts for nothing', elsewhere);
   return {
     next: plan.next,
     deleting: proxy?.deleting ?? false,

@@ -2,6 +2,7 @@
 
 import { closeFirestore, openFirestore } from '#shared/firestore/client.ts';
 import { credentialStore } from '#shared/firestore/credentials.ts';
+import { installationStore } from '#shared/firestore/installations.ts';
 import { readLeaseCounts } from '#shared/firestore/lease-counts.ts';
 import { recordStore } from '#shared/firestore/records.ts';
 import { readQueue, type Waiting } from '#shared/firestore/replacements.ts';
@@ -20,6 +21,7 @@ export const openStores = ({ projectId, databaseId, credentialsDatabaseId }: Sto
     records: recordStore(db),
     credentials: credentialStore(secretDb),
     leaseCounts: (uid: string) => readLeaseCounts(db, uid),
+    rememberedCluster: (installation: string) => installationStore(db, installation).cluster(),
     queue: (installation: string, waiting: Waiting) => readQueue(db, installation, waiting),
     close: async () => {
       await Promise.all([closeFirestore(db), closeFirestore(secretDb)]);

@@ -170,6 +170,17 @@ export const recordStore = (db: Firestore) => {
       }
     },
 
+    /** Whether there is a lease document, with or without a record. */
+    async hasLeases(uid: string): Promise<boolean> {
+      const { exists } = await firestoreCall(db, `look for leases of ${uid}`, () => leases.doc(uid).get());
+      return exists;
+    },
+
+    /** For a Proxy that is gone and has no record: nothing can be leased any more. */
+    async removeLeases(uid: string): Promise<void> {
+      await firestoreCall(db, `remove leases of ${uid}`, () => leases.doc(uid).delete());
+    },
+
     /** Record and gate in one batch. Throws `Conflict` when the record is not the one that was read: read and judge again. */
     async write(record: ProxyRecord, version: Version): Promise<Version> {
       const batch = db.batch();

@@ -28,7 +28,8 @@ const secret = async (): Promise<string> => {
   return name;
 };
 
-const clusterWide = (user: string): string[] => (user === 'gc' ? ['get namespaces kube-system'] : []);
+const clusterWide = (user: string): string[] => 
+  user === 'gc' || user === 'provision' ? ['get namespaces kube-system'] : [];
 
 describe('rights in the cluster (W8)', () => {
   test.each(FUNCTION_IDENTITIES)('%s may do its job and nothing else', async (user) => {
@@ -68,9 +69,9 @@ describe('with its own token', () => {
     expect((await call('/apis/crawl.example.com/v1alpha1/proxies', {}, 'watcher')).status).toBe(403);
   });
 
-  test('gc tells the cluster by kube-system, and reads no other namespace', async () => {
-    expect((await call('/api/v1/namespaces/kube-system', {}, 'gc')).status).toBe(200);
-    expect((await call(`/api/v1/namespaces/${OWN}`, {}, 'gc')).status).toBe(403);
+  test.each<Identity>(['gc', 'provision'])('%s tells the cluster by kube-system, and reads no other', async (user) => {
+    expect((await call('/api/v1/namespaces/kube-system', {}, user)).status).toBe(200);
+    expect((await call(`/api/v1/namespaces/${OWN}`, {}, user)).status).toBe(403);
   });
 
   test('everyone else is a stranger', async () => {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 
 import { systemClock } from '#shared/app/clock.ts';
 import { openFirestore } from '#shared/firestore/client.ts';
+import { credentialStore } from '#shared/firestore/credentials.ts';
 import { fleetIndex } from '#shared/firestore/fleet-index.ts';
 import { idempotencyStore } from '#shared/firestore/idempotency.ts';
 import { leaseStore } from '#shared/firestore/leases.ts';
@@ -70,6 +71,7 @@ const askAll = async (db: Firestore): Promise<void> => {
     viewStore(db, time).read('i'),
     fleetIndex(db, records, 'i').read(),
     sightingStore(db, 'i').all(),
+    credentialStore(db).idsOf('u'),
     readQueue(db, 'i', { at: 1, hash: 'h' }),
   ]);
 };

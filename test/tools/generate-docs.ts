@@ -73,14 +73,16 @@ const rightsIn = (text: string, mark: string): readonly Right[] => {
   const bindings = manifests.filter(({ kind }) => kind.endsWith('Binding'));
   return bindings.flatMap((manifest) => {
     const { roleRef, subjects } = bindingSchema.parse(manifest);
-    const [identity = ''] = subjects.map(({ name }) => name);
-    return (roles.get(roleRef.name) ?? []).flatMap(({ resources, resourceNames, verbs }) =>
-      resources.flatMap((resource) =>
-        verbs.map((verb) => ({
-          resource: resourceNames ? `${resource} (${resourceNames.join(', ')})` : resource,
-          verb: `${verb}${mark}`,
-          identity,
-        })),
+    const rules = roles.get(roleRef.name) ?? [];
+    return subjects.flatMap(({ name: identity }) =>
+      rules.flatMap(({ resources, resourceNames, verbs }) =>
+        resources.flatMap((resource) =>
+          verbs.map((verb) => ({
+            resource: resourceNames ? `${resource} (${resourceNames.join(', ')})` : resource,
+            verb: `${verb}${mark}`,
+            identity,
+          })),
+        ),
       ),
     );
   });

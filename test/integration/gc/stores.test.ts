@@ -68,6 +68,10 @@ test('a record that alone was lost is made again: its gate is new, its leases an
   const after = (await lease.get()).data();
   expect(after).toMatchObject({ leases: '{"fence":7}', gate: { open: false } });
   await expect(recordStore(db).create(stored.record)).rejects.toMatchObject({ code: 'Conflict' });
+  expect(await recordStore(db).hasLeases(uid)).toBe(true);
+  await recordStore(db).removeLeases(uid);
+  expect(await exists(uid)).toEqual([true, false]);
+  expect(await recordStore(db).hasLeases(uid)).toBe(false);
 });
 
 describe('the sweep', () => {

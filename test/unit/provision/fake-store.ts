@@ -18,6 +18,7 @@ const current = (world: World, seen: ProxyObject): ProxyObject => {
 
 export const fakeCluster = (world: World): Parts['cluster'] => ({
   getProxy: async () => world.proxy,
+  clusterId: async () => world.clusterId,
   readSecret: async (_namespace, name) => world.secrets.get(name) ?? { kind: 'missing' },
   setFinalizers: (proxy, finalizers) =>
     effect(world, 'setFinalizers', () => {
@@ -69,7 +70,14 @@ export const fakeRecords = (world: World): Parts['records'] => ({
     effect(world, 'createRecord', () => {
       if (world.record) throw new SystemError('Conflict', 'the record exists');
       checkPublished(world, record);
+      world.gate = true;
       return versionOf(storeRecord(world, record));
+    }),
+  hasLeases: async () => world.gate,
+  removeLeases: () =>
+    effect(world, 'removeLeases', () => {
+      if (world.record) world.violations.push('the gate of a record was removed');
+      world.gate = false;
     }),
   write: (record, version) =>
     effect(world, 'writeRecord', () => {

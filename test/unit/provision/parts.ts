@@ -17,6 +17,7 @@ export const partsOf = (world: World): Parts => ({
         .map(([id, lastExpiry]) => [id, { count: 1, lastExpiry }]),
     ),
   queue: async () => world.queue,
+  rememberedCluster: async () => 'cluster-1',
   maxReplacingPercent: 25,
   credentials: {
     create: (id, value) =>

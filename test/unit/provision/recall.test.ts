@@ -86,13 +86,23 @@ describe('a Proxy whose record was lost', () => {
     expect(names(world)).toEqual([]);
   });
 
-  it('leaves nothing behind when it is gone itself: its credentials go, its machines are left to gc', async () => {
+  it('closes its gate for good when nothing but that is left, and it is deleted (B1)', async () => {
+    const world = await converged();
+    world.record = undefined;
+    world.machines.clear();
+    deleteProxy(world);
+    await settle(world);
+    expect(world).toMatchObject({ proxy: undefined, gate: false, violations: [] });
+  });
+
+  it('leaves nothing behind when it is gone itself: gate and credentials go, its machines are left to gc', async () => {
     const world = await converged();
     world.credentials.set('e-old', { username: 'u', password: 'p' });
     world.record = undefined;
     world.proxy = undefined;
     await call(world);
     expect([...world.credentials]).toEqual([]);
+    expect(world.gate).toBe(false);
     expect(names(world)).toHaveLength(1);
   });
 });

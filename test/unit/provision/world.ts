@@ -47,9 +47,13 @@ export const gcpSpec = (change: Partial<Spec> = {}): Spec => ({
 export interface World {
   now: number;
   proxy: ProxyObject | undefined;
+  /** Of the cluster that answers. */
+  clusterId: string;
   readonly secrets: Map<string, SecretReading>;
   /** `at`: when it was written. */
   record: { value: ProxyRecord; version: number; at: number } | undefined;
+  /** Whether there is a lease document, which outlives a record that is lost. */
+  gate: boolean;
   readonly credentials: Map<string, unknown>;
   /** Endpoint id → expiry of its only lease. */
   readonly leases: Map<string, number>;
@@ -82,8 +86,10 @@ export const newWorld = (spec: Spec = gcpSpec()): World => ({
     },
     spec,
   },
+  clusterId: 'cluster-1',
   secrets: new Map(),
   record: undefined,
+  gate: false,
   credentials: new Map(),
   leases: new Map(),
   machines: new Map(),
