@@ -1,16 +1,6 @@
 /** Observations to begin from: a converged gcp Proxy and a converged External one. Each test changes what it is about. */
 
-import type {
-  Fleet,
-  Inputs,
-  Observation,
-  Plan,
-  ProxyFacts,
-  Sighting,
-  Step,
-} from '../../../functions/provision/plan.ts';
-import { decide } from '../../../functions/provision/decide.ts';
-import type { Condition, ConditionType } from '#shared/domain/conditions.ts';
+import type { Fleet, Inputs, Observation, ProxyFacts, Sighting } from '../../../functions/provision/plan.ts';
 import type { Desired } from '#shared/domain/desired.ts';
 import type { Machine } from '#shared/domain/machine.ts';
 import { machineName } from '#shared/domain/names.ts';
@@ -246,20 +236,3 @@ export const edited = (
     fleet: seen(aMachine(oldIntent()), ...more),
     ...change,
   });
-
-export const planOf = (observation: Observation): Plan => decide(observation, NOW);
-
-export const kinds = (plan: Plan): readonly Step['kind'][] => plan.steps.map(({ kind }) => kind);
-
-export const stepOf = <K extends Step['kind']>(plan: Plan, kind: K): Extract<Step, { kind: K }> | undefined =>
-  plan.steps.find((step): step is Extract<Step, { kind: K }> => step.kind === kind);
-
-/** The last record that the plan writes. */
-export const writtenBy = (plan: Plan): ProxyRecord | undefined =>
-  plan.steps.findLast((step) => step.kind === 'writeRecord')?.record;
-
-export const conditionOf = (plan: Plan, type: ConditionType): Condition | undefined =>
-  plan.status?.conditions?.find((condition) => condition.type === type);
-
-export const reasonOf = (plan: Plan, type: ConditionType): string | undefined =>
-  conditionOf(plan, type)?.reason;

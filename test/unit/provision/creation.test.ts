@@ -11,18 +11,13 @@ import {
   aRecord,
   absent,
   anIntent,
-  conditionOf,
   converged,
   fresh,
   inputs,
-  kinds,
   nameOf,
-  planOf,
-  reasonOf,
   seen,
-  stepOf,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, reasonOf, stepOf, writtenBy } from './plans.ts';
 
 const { instanceId: _never, ...unseen } = anIntent({ askedAt: NOW - 1_000 });
 const creating = (change = {}) => converged({ record: aRecord({ machines: [unseen] }), ...change });

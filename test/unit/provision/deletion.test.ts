@@ -8,19 +8,14 @@ import {
   aRecord,
   absent,
   anIntent,
-  conditionOf,
   converged,
   external,
   facts,
-  kinds,
   nameOf,
-  planOf,
-  reasonOf,
   seen,
-  stepOf,
   unanswered,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, reasonOf, stepOf, writtenBy } from './plans.ts';
 
 describe('deletion', () => {
   const deleting = facts({ deleting: true });

@@ -1,20 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import {
-  NOW,
-  aMachine,
-  anIntent,
-  conditionOf,
-  converged,
-  facts,
-  fresh,
-  gcpDesired,
-  kinds,
-  planOf,
-  reasonOf,
-  seen,
-  writtenBy,
-} from './builders.ts';
+import { NOW, aMachine, anIntent, converged, facts, fresh, gcpDesired, seen } from './builders.ts';
+import { conditionOf, kinds, planOf, reasonOf, writtenBy } from './plans.ts';
 
 describe('inputs and configuration', () => {
   const trouble = { kind: 'trouble', message: 'Secret x …', secretVersions: { x: '7' } } as const;

@@ -13,17 +13,13 @@ import {
   aRecord,
   anIntent,
   both,
-  conditionOf,
   converged,
   facts,
-  kinds,
   newIntent,
   oldIntent,
-  planOf,
   seen,
-  stepOf,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, stepOf, writtenBy } from './plans.ts';
 
 const aDisk = (intent: MachineIntent, change: Partial<Leftover> = {}): Leftover => ({
   name: intent.name,

@@ -1,16 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import {
-  aPublication,
-  aRecord,
-  anIntent,
-  converged,
-  facts,
-  fresh,
-  kinds,
-  planOf,
-  writtenBy,
-} from './builders.ts';
+import { aPublication, aRecord, anIntent, converged, facts, fresh } from './builders.ts';
+import { kinds, planOf, writtenBy } from './plans.ts';
 
 describe('a Proxy that is gone', () => {
   it('creates nothing for a message about a Proxy that does not exist (rows 17, 54)', () => {

@@ -9,17 +9,14 @@ import {
   absent,
   anIntent,
   aRecord,
-  conditionOf,
   converged,
   facts,
   gcpDesired,
-  kinds,
   nameOf,
-  planOf,
   seen,
   spot,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, writtenBy } from './plans.ts';
 
 const SPOT = facts({ desired: spot(gcpDesired()) });
 

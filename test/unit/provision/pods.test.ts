@@ -3,20 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Machine, MachineState } from '#shared/domain/machine.ts';
 import type { Observation } from '../../../functions/provision/plan.ts';
 
-import {
-  aMachine,
-  aPublication,
-  aRecord,
-  anIntent,
-  conditionOf,
-  converged,
-  facts,
-  gcpDesired,
-  kinds,
-  planOf,
-  seen,
-  writtenBy,
-} from './builders.ts';
+import { aMachine, aPublication, aRecord, anIntent, converged, facts, gcpDesired, seen } from './builders.ts';
+import { conditionOf, kinds, planOf, writtenBy } from './plans.ts';
 
 const intent = anIntent({ zones: ['crawlers'] });
 

@@ -15,20 +15,16 @@ import {
   aRecord,
   absent,
   both,
-  conditionOf,
   converged,
   edited,
   facts,
   gcpDesired,
   inputs,
-  kinds,
   newIntent,
   oldIntent,
-  planOf,
-  reasonOf,
   seen,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, reasonOf, writtenBy } from './plans.ts';
 
 const { replacement: _granted, ...unplaced } = edited().record ?? aRecord();
 const WAITING = { at: NOW - 60_000, granted: false, hash: HASH };

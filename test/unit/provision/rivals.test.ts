@@ -10,14 +10,12 @@ import {
   aPublication,
   aRecord,
   anIntent,
-  conditionOf,
   converged,
   facts,
-  planOf,
   seen,
   unanswered,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, planOf, writtenBy } from './plans.ts';
 
 const OTHER = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
 const LESSER = '00000000-0000-4000-8000-000000000000';

@@ -14,21 +14,16 @@ import {
   absent,
   anIntent,
   both,
-  conditionOf,
   converged,
   facts,
   gcpDesired,
   inputs,
-  kinds,
   nameOf,
-  planOf,
-  reasonOf,
   seen,
   spot,
-  stepOf,
   unanswered,
-  writtenBy,
 } from './builders.ts';
+import { conditionOf, kinds, planOf, reasonOf, stepOf, writtenBy } from './plans.ts';
 
 const refusal = (change: Partial<Refusal> = {}): Refusal => ({
   kind: 'create',

@@ -9,10 +9,9 @@ import {
   converged,
   newIntent,
   oldIntent,
-  planOf,
   seen,
-  writtenBy,
 } from './builders.ts';
+import { planOf, writtenBy } from './plans.ts';
 
 /** The new machine serves, nobody has judged it yet, and the old one drains. */
 const switched = (until: number, lastExpiry: number) => {
