@@ -52,8 +52,12 @@ export interface World {
   /** Parts that fail until they are taken out. */
   readonly broken: Set<Part>;
   readonly published: ChangeMessage[];
+  /** The ordering key of each of them; undefined = the Proxy's own. */
+  readonly publishedUnder: (string | undefined)[];
   readonly deleted: string[];
   readonly swept: string[];
+  /** UIDs that the index of records was told to leave out. */
+  readonly leftOut: string[];
   /** Names of every call that would change something. */
   readonly writes: string[];
   readonly metrics: { readonly name: string; readonly labels: Readonly<Record<string, string>> }[];
@@ -82,8 +86,10 @@ export const aWorld = (machines: readonly Machine[] = []): World => ({
   slowDeletes: false,
   broken: new Set(),
   published: [],
+  publishedUnder: [],
   deleted: [],
   swept: [],
+  leftOut: [],
   writes: [],
   metrics: [],
   logLines: [],
@@ -166,6 +172,7 @@ const fleetOf = (world: World): Dependencies['fleet'] => ({
   }),
   save: async (_, removed) => {
     if (removed.length > 0) world.writes.push('index');
+    world.leftOut.push(...removed);
   },
 });
 
@@ -228,10 +235,11 @@ const dependencies = (world: World): Dependencies => {
     cluster: cluster(world),
     ...stores(world),
     publisher: {
-      change: async (message) => {
+      change: async (message, key) => {
         guard(world, 'publish');
         world.writes.push('publish');
         world.published.push(message);
+        world.publishedUnder.push(key);
       },
     },
     lock: async (holder) => {

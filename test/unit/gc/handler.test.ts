@@ -118,6 +118,31 @@ describe('a run', () => {
     world.records.set(uidOf(1), aTombstone(1));
     await call(world);
     expect(world.swept).toEqual([uidOf(1)]);
+    expect(world.leftOut, 'of the index, where nothing else would take it out').toEqual([uidOf(1)]);
+  });
+
+  test('row 16: nudges under a key that no other message has, and under another one in the next hour', async () => {
+    const world = aWorld();
+    world.records.set(uidOf(1), aRecord(1, { wakeAt: world.now }));
+    for (let run = 0; run < 3; run += 1) {
+      await call(world);
+      world.now += 31 * MINUTE;
+    }
+    const [first, second, third] = world.publishedUnder;
+    expect(world.publishedUnder).toHaveLength(3);
+    expect([first, second, third]).not.toContain(uidOf(1));
+    expect(new Set(world.publishedUnder).size).toBe(2);
+    expect(first).toMatch(new RegExp(`^${uidOf(1)}/`));
+  });
+
+  test('deletes nothing that took so long to look at again that another run may have begun (K5)', async () => {
+    const world = await worldOfOrphans();
+    world.beforeGet = () => {
+      world.now += 121_000;
+    };
+    const reply = await call(world);
+    expect(world.deleted).toEqual([]);
+    expect(body(reply).deletions).toMatchObject([{ outcome: 'OutOfTime' }]);
   });
 });
 
