@@ -30,8 +30,12 @@ export interface Background {
   stop(): Promise<void>;
 }
 
+/** What happened behind everybody's back is noticed in the next round of health. Milliseconds. */
+const NOTICED_MS = 75_000;
+
 /** The listener may be told of a version a moment later than the list was read. */
 const isAllowed = (witness: Witness, { uid, address, from, to }: Sighting): boolean =>
+  witness.losses(uid).some((at) => at <= to && to - at <= NOTICED_MS) ||
   witness.gates(uid).some((version, index, all) => {
     const end = all[index + 1]?.at ?? Number.POSITIVE_INFINITY;
     return version.open && version.address === address && version.at <= to && end >= from;
@@ -50,8 +54,9 @@ const job = (url: string, signal: AbortSignal) => async (): Promise<void> => {
   await answer.arrayBuffer();
 };
 
-export const startBackground = (world: World, witness: Witness): Background => {
-  const { urls } = world.stack.deployments;
+/** `share` is how many such lives go on at once: each of them is that much slower. */
+export const startBackground = (world: World, witness: Witness, share: number): Background => {
+  const { urls } = world.installation.deployments;
   const { control } = world.stack.cloud.compute;
   const ended = new AbortController();
   const { signal } = ended;
@@ -82,9 +87,9 @@ export const startBackground = (world: World, witness: Witness): Background => {
   };
 
   const running = Promise.all([
-    repeat(signal, 150, lease),
-    repeat(signal, 100, lease),
-    repeat(signal, 250, list),
+    repeat(signal, 150 * share, lease),
+    repeat(signal, 100 * share, lease),
+    repeat(signal, 250 * share, list),
     repeat(signal, 3_000, job(urls.gc, signal)),
     repeat(signal, 5_000, job(urls.health, signal)),
   ]);

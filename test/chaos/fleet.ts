@@ -39,6 +39,10 @@ export interface Fleet {
   /** A change that is not. */
   editRest(slot: Slot): Promise<void>;
   remove(slot: Slot): Promise<void>;
+  /** Somebody deletes it and takes its finalizers away. */
+  bypass(slot: Slot): Promise<void>;
+  /** Something else has happened to it that may end its machine. */
+  note(slot: Slot, why: string): void;
   /** New credentials, for all that use them. */
   changeSecret(): Promise<void>;
   /** Takes the Secret away, or gives it back. */
@@ -114,15 +118,18 @@ export const makeFleet = (world: World, count: number, random: Random): Fleet =>
   };
   const ofSecret = (): readonly Slot[] => slots.filter(({ withSecrets }) => withSecrets);
 
+  const path = ({ name }: Slot): string =>
+    `/apis/crawl.example.com/v1alpha1/namespaces/${world.namespace}/proxies/${name}`;
+
   return {
     slots,
     credentials,
+    note,
     ofUid: (uid) => byUid.get(uid),
     async create(slot) {
       note(slot, 'created');
       await apply(slot);
-      const path = `/apis/crawl.example.com/v1alpha1/namespaces/${world.namespace}/proxies/${slot.name}`;
-      const { metadata } = uidSchema.parse((await callApi(world.api, path)).body);
+      const { metadata } = uidSchema.parse((await callApi(world.api, path(slot))).body);
       Object.assign(slot, { uid: metadata.uid, phase: 'present' });
       byUid.set(metadata.uid, slot);
     },
@@ -147,6 +154,16 @@ export const makeFleet = (world: World, count: number, random: Random): Fleet =>
       note(slot, 'deleted');
       await world.remove(slot.name);
       Object.assign(slot, { phase: 'deleting' });
+    },
+    async bypass(slot) {
+      note(slot, 'taken away');
+      Object.assign(slot, { phase: 'deleting' });
+      await world.remove(slot.name);
+      await callApi(world.api, path(slot), {
+        method: 'PATCH',
+        body: { metadata: { finalizers: [] } },
+        contentType: 'application/merge-patch+json',
+      });
     },
     async changeSecret() {
       version += 1;

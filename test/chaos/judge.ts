@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 
-import { uidBase36 } from '#shared/domain/names.ts';
+import { MACHINE_LABELS, machinePrefix, uidBase36 } from '#shared/domain/names.ts';
 import { condition, type ProxyView, type World } from '#test/e2e/world.ts';
 
 import type { Fleet, Slot } from './fleet.ts';
@@ -55,7 +55,7 @@ const isStalled = (proxy: ProxyView | undefined): boolean =>
   proxy?.status.conditions.some(({ type, status }) => type === 'Stalled' && status === 'True') ?? false;
 
 const machinesOf = (world: World, uid: string) =>
-  world.stack.cloud.compute.control.instances().filter(({ labels }) => labels['egress-proxy-uid'] === uid);
+  world.stack.cloud.compute.control.instances().filter(({ labels }) => labels[MACHINE_LABELS.uid] === uid);
 
 const notReady = (proxy: ProxyView): string | undefined => {
   if (condition(proxy, 'Ready', 'True')) return undefined;
@@ -120,7 +120,8 @@ export const differences = async (world: World, fleet: Fleet): Promise<readonly 
   const known = new Set(fleet.slots.map(({ uid }) => uid));
   const strays = world.stack.cloud.compute.control
     .instances()
-    .filter(({ labels }) => !known.has(labels['egress-proxy-uid'] ?? ''))
+    .filter(({ name }) => name.startsWith(machinePrefix(world.installation.id)))
+    .filter(({ labels }) => labels[MACHINE_LABELS.uid] && !known.has(labels[MACHINE_LABELS.uid] ?? ''))
     .map(({ name }) => `${name} belongs to no Proxy`);
   return [...lines.flat(), ...strays];
 };

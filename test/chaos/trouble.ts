@@ -1,6 +1,7 @@
 /** Everything that goes wrong: faults of the provider, machines that fail, kills, and messages that come as they please. */
 
 import { pause } from '#shared/app/wait.ts';
+import { MACHINE_LABELS } from '#shared/domain/names.ts';
 import type { Fault } from '#test/compute/faults.ts';
 import type { World } from '#test/e2e/world.ts';
 
@@ -43,6 +44,16 @@ const SHORT: readonly Fault[] = [
   { kind: 'boot', delayMs: 4_000, count: 2 },
 ];
 
+/** Faults of what gc looks at. */
+const OF_LISTS: readonly Fault[] = [
+  { kind: 'status', method: 'instances.aggregatedList', statuses: [500, 403, 400], count: 1 },
+  { kind: 'status', method: 'instances.aggregatedList', statuses: [429, 503], count: 2 },
+  { kind: 'slowResponse', method: 'instances.aggregatedList', ms: 4_000, count: 2 },
+  { kind: 'lostResponse', method: 'instances.aggregatedList', count: 2 },
+  { kind: 'keptDisk', count: 2 },
+  { kind: 'slowOperation', method: 'instances.insert', ms: 8_000, count: 3 },
+];
+
 /** Faults that the product waits out for minutes. */
 const LONG: readonly Fault[] = [
   { kind: 'stockOut', method: 'instances.insert', count: 4 },
@@ -75,6 +86,8 @@ export interface Trouble {
 
 const MODES = ['blackhole', 'refuse', '407', '502'] as const;
 
+const uidOf = (labels: Readonly<Record<string, string>>): string => labels[MACHINE_LABELS.uid] ?? '';
+
 const envelope = (slot: Slot, namespace: string, id: string): string =>
   JSON.stringify({
     message: {
@@ -89,8 +102,8 @@ const envelope = (slot: Slot, namespace: string, id: string): string =>
 
 export const makeTrouble = (world: World, fleet: Fleet, random: Random, patient: boolean): Trouble => {
   const { control } = world.stack.cloud.compute;
-  const { provision } = world.stack.deployments.instances;
-  const faults = patient ? [...SHORT, ...LONG] : SHORT;
+  const { provision } = world.installation.deployments.instances;
+  const faults = [...SHORT, ...OF_LISTS, ...(patient ? LONG : [])];
   const darkness = new Set<Promise<void>>();
   let posted = 0;
 
@@ -125,12 +138,13 @@ export const makeTrouble = (world: World, fleet: Fleet, random: Random, patient:
       return `zone ${zone} is unreachable`;
     },
     async machine() {
-      const running = control.instances().filter(({ status }) => status === 'RUNNING');
+      const running = control
+        .instances()
+        .filter(({ status, labels }) => status === 'RUNNING' && fleet.ofUid(uidOf(labels)));
       if (running.length === 0) return 'no machine to trouble';
       const { name, zone, labels, listening } = random.pick(running);
-      fleet
-        .ofUid(labels['egress-proxy-uid'] ?? '')
-        ?.reasons.push({ at: Date.now(), why: `trouble with ${name}` });
+      const slot = fleet.ofUid(uidOf(labels));
+      if (slot) fleet.note(slot, `trouble with ${name}`);
       const happening = random.pick(['preempt', 'stop', 'restart', 'vanish', 'mode'] as const);
       try {
         if (happening !== 'mode') await control[happening](name, zone);
@@ -161,8 +175,8 @@ export const makeTrouble = (world: World, fleet: Fleet, random: Random, patient:
       control.clearFaults();
       await Promise.all(darkness);
       control.clearFaults();
-      for (const { name, zone, listening } of control.instances()) {
-        if (!listening) continue;
+      for (const { name, zone, labels, listening } of control.instances()) {
+        if (!listening || !fleet.ofUid(uidOf(labels))) continue;
         await control.setProxyMode(name, { kind: 'ok' }, zone).catch(() => undefined);
       }
     },

@@ -58,14 +58,17 @@ export interface Witness {
   gates(uid: string): readonly GateVersion[];
   records(uid: string): readonly RecordVersion[];
   record(uid: string): SeenRecord | undefined;
+  /** Times (ms) at which its record was lost. */
+  losses(uid: string): readonly number[];
   stop(): Promise<void>;
 }
 
 /** Times of the next two are the store's; its emulator reads the clock of this machine. */
-export const startWitness = (projectId: string): Witness => {
-  const db = openFirestore({ projectId });
+export const startWitness = (projectId: string, databaseId: string): Witness => {
+  const db = openFirestore({ projectId, databaseId });
   const gates = new Map<string, Gates>();
   const records = new Map<string, RecordVersion[]>();
+  const lost = new Map<string, readonly number[]>();
   const violations: string[] = [];
   let judged = 0;
 
@@ -97,6 +100,16 @@ export const startWitness = (projectId: string): Witness => {
     seen.versions.push({ at, open: gate.open, ...(address ? { address } : {}) });
   };
 
+  /** A record that is lost publishes nothing. */
+  const onLoss = (uid: string, at: number): void => {
+    const versions = records.get(uid);
+    const last = versions?.at(-1);
+    if (!versions || !last) return;
+    const { serving: _, ...record } = last.record;
+    versions.push({ at, record });
+    lost.set(uid, [...(lost.get(uid) ?? []), at]);
+  };
+
   const onRecord = (uid: string, at: number, data: unknown): void => {
     const { record } = recordSchema.parse(data);
     const versions = records.get(uid) ?? [];
@@ -108,7 +121,10 @@ export const startWitness = (projectId: string): Witness => {
     db.collection(collection).onSnapshot(
       (snapshot) => {
         for (const { type, doc } of snapshot.docChanges()) {
-          if (type === 'removed') continue;
+          if (type === 'removed') {
+            if (collection === 'proxies') onLoss(doc.id, snapshot.readTime.toMillis());
+            continue;
+          }
           try {
             take(doc.id, doc.updateTime.toMillis(), doc.data());
           } catch (error) {
@@ -126,6 +142,7 @@ export const startWitness = (projectId: string): Witness => {
     gates: (uid) => gates.get(uid)?.versions ?? [],
     records: (uid) => records.get(uid) ?? [],
     record: (uid) => records.get(uid)?.at(-1)?.record,
+    losses: (uid) => lost.get(uid) ?? [],
     async stop() {
       for (const end of ends) end();
       await closeFirestore(db);

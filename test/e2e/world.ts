@@ -6,6 +6,7 @@ import { pause } from '#shared/app/wait.ts';
 import { applyObject, callApi, type ApiAddress, type ApiAnswer } from '#test/services/api.ts';
 import { ensureNamespace } from '#test/services/apply.ts';
 import { makeProgress } from '#test/stack/progress.ts';
+import type { Installation } from '#test/stack/installation.ts';
 import { startStack, type Stack, type StackOptions } from '#test/stack/stack.ts';
 
 const proxySchema = z.looseObject({
@@ -35,6 +36,8 @@ export type ProxyView = z.infer<typeof proxySchema>;
 
 export interface World {
   readonly stack: Stack;
+  /** The one that looks after the namespace. */
+  readonly installation: Installation;
   readonly api: ApiAddress;
   readonly namespace: string;
   readonly discoveryUrl: string;
@@ -80,7 +83,7 @@ export const condition = (proxy: ProxyView | undefined, type: string, status: st
   proxy?.status.observedGeneration === proxy?.metadata.generation &&
   (proxy?.status.conditions.some((one) => one.type === type && one.status === status) ?? false);
 
-const makeWorld = (stack: Stack, namespace: string): World => {
+const makeWorld = (stack: Stack, installation: Installation, namespace: string): World => {
   const { server, caFile, tokens } = stack.controlPlane;
   const api: ApiAddress = { server, caFile, token: tokens['admin'] ?? '' };
   const path = (name: string): string =>
@@ -114,9 +117,10 @@ const makeWorld = (stack: Stack, namespace: string): World => {
   };
   return {
     stack,
+    installation,
     api,
     namespace,
-    discoveryUrl: stack.deployments.urls.discovery,
+    discoveryUrl: installation.deployments.urls.discovery,
     get,
     async list() {
       const answer = await callApi(api, path(''));
@@ -156,12 +160,28 @@ export const applySecret = async (
   });
 };
 
+/** Of an installation that shares its cluster. */
+export const namespaceOf = (id: string): string => `of-${id}`;
+
+const withNamespace = async (stack: Stack, installation: Installation, namespace: string): Promise<World> => {
+  const world = makeWorld(stack, installation, namespace);
+  await ensureNamespace(world.api, namespace);
+  return world;
+};
+
 /** Starts a stack of its own, and a namespace in it. */
 export const startWorld = async (namespace: string, options: Partial<StackOptions> = {}): Promise<World> => {
   const stack = await startStack({ progress: makeProgress((line) => console.log(line)), ...options });
-  const world = makeWorld(stack, namespace);
-  await ensureNamespace(world.api, namespace);
-  return world;
+  const [installation] = stack.installations;
+  return withNamespace(stack, installation, namespace);
+};
+
+/** Starts a stack with several installations, each of which has a namespace of its own, named after it. */
+export const startWorlds = async (
+  options: Partial<StackOptions> & Required<Pick<StackOptions, 'installations'>>,
+): Promise<readonly World[]> => {
+  const stack = await startStack({ progress: makeProgress((line) => console.log(line)), ...options });
+  return Promise.all(stack.installations.map((one) => withNamespace(stack, one, namespaceOf(one.id))));
 };
 
 export const gcpSpec = (more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({

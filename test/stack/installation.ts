@@ -33,8 +33,10 @@ export interface InstallationOptions {
 export interface Installation {
   readonly id: string;
   readonly deployments: Deployments;
-  /** Of its main database. */
   readonly databaseId: string;
+  readonly credentialsDatabaseId: string;
+  /** Its way to the cluster, where it has one of its own. */
+  readonly link?: Link;
 }
 
 interface Place {
@@ -122,5 +124,12 @@ export const startInstallation = async (
     beforeWatcher: (functions) => connect(owner, functions, options, log),
     note: (line) => progress.note(`  ! ${line}`),
   });
-  return { id, deployments, databaseId: databasesOf(prefix).FIRESTORE_DATABASE };
+  const { FIRESTORE_DATABASE, CREDENTIALS_DATABASE } = databasesOf(prefix);
+  return {
+    id,
+    deployments,
+    databaseId: FIRESTORE_DATABASE,
+    credentialsDatabaseId: CREDENTIALS_DATABASE,
+    ...(link ? { link } : {}),
+  };
 };

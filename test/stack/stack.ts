@@ -25,7 +25,7 @@ export interface Stack {
   /** Runs Pods. */
   readonly kubelet: Kubelet;
   /** The first one has the stack's own name and looks after all namespaces, unless told otherwise. */
-  readonly installations: readonly Installation[];
+  readonly installations: readonly [Installation, ...Installation[]];
   /** Of the first installation. */
   readonly deployments: Deployments;
   /** What `.local/env` holds. */
