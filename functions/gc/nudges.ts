@@ -130,12 +130,24 @@ const neglected = (
   records: ReadonlyMap<string, ObservedRecord>,
 ): readonly Neglected[] => {
   if (proxies.kind === 'unknown') return [];
+  const tombstones = new Set(
+    [...records.values()].flatMap(({ record }) => (record.gone ? [record.ref.uid] : [])),
+  );
   const recorded = new Set([...records.keys(), ...unreadable]);
   return proxies.proxies.flatMap((proxy): readonly Neglected[] => {
     if (proxy.owner !== undefined && proxy.owner !== installation) return [];
-    if (!recorded.has(proxy.ref.uid)) return [{ proxy, reason: 'NoRecord' }];
+    // One that is on its way out was closed in good order; under any other, a tombstone is out of an old backup.
+    const closed = tombstones.has(proxy.ref.uid) && !proxy.deleting;
+    if (closed || !recorded.has(proxy.ref.uid)) return [{ proxy, reason: 'NoRecord' }];
     return proxy.covered ? [] : [{ proxy, reason: 'NotObserved' }];
   });
+};
+
+/** Where another cluster answers than the one that is known, what only the records speak of lives in that one, if at all. */
+const isHere = ({ proxies, cluster }: Observation): ((nudge: Nudge) => boolean) => {
+  if (cluster.kind !== 'changed') return () => true;
+  const uids = new Set(proxies.kind === 'listed' ? proxies.proxies.map(({ ref }) => ref.uid) : []);
+  return ({ ref }) => uids.has(ref.uid);
 };
 
 /** One nudge per Proxy, its first reason, and no more than the run may send; the rest is found again by the next run. */
@@ -175,7 +187,7 @@ export const planNudges = (
         ...due(observation),
         ...listed.flatMap((listing) => unrecorded(observation, listing, byUid)),
         ...ripe.map(({ proxy, reason }) => ({ ref: proxy.ref, reason })),
-      ],
+      ].filter(isHere(observation)),
       limits.maxNudges,
     ).map((nudge) => traced(nudge, byUid)),
     sighted: { add: keys.filter((key) => !sightings.has(key)), keep: keys },

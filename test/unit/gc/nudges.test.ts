@@ -197,6 +197,31 @@ describe('gc does not nudge', () => {
 const nudgesOf = (more: Parameters<typeof aRecord>[1]) =>
   decide(converged({ records: [observedRecord(aRecord(1, { wakeAt: NOW, ...more }))] })).nudges;
 
+describe('where another cluster answers than the one that is known, gc nudges', () => {
+  const cluster = { kind: 'changed', id: 'new', remembered: 'old' } as const;
+  const due = observedRecord(aRecord(1, { wakeAt: NOW - MINUTE }));
+
+  test('nothing that only the records speak of (B2)', () => {
+    const proxies = { kind: 'listed', proxies: [aProxy(2)] } as const;
+    const { nudges } = decide(converged({ cluster, records: [due], proxies, listings: [listed([])] }));
+    expect(nudges).toEqual([]);
+  });
+
+  test('what is there', () => {
+    const { nudges } = decide(converged({ cluster, records: [due] }));
+    expect(nudges).toEqual([{ ref: aRecord(1).ref, reason: 'Due' }]);
+  });
+});
+
+test('a tombstone out of an old backup does not hide its Proxy: it is nudged at the second sighting (row 82)', () => {
+  const records = [observedRecord(aTombstone(1))];
+  const seen = NOW - LIMITS.sightingGapMs;
+  expect(decide(withProxy(aProxy(1), records, seen)).nudges).toEqual([
+    { ref: aProxy(1).ref, reason: 'NoRecord' },
+  ]);
+  expect(decide(withProxy(aProxy(1, { deleting: true }), records, seen)).nudges).toEqual([]);
+});
+
 test('a nudge of a record that is under way goes on in the trace of its change, and others begin none', () => {
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   expect(nudgesOf({ traceparent })).toMatchObject([{ reason: 'Due', traceparent }]);
