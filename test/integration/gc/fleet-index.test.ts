@@ -198,6 +198,19 @@ describe('the index of the fleet', () => {
     expect(byUid(await readAndSave(world))).toEqual(await scanned(world));
   });
 
+  test('what was swept is not in the index that is saved, whether it could be read or not', async () => {
+    const world = openWorld();
+    const [stays, goes, spoiled] = [await create(world), await create(world), await create(world)];
+    await spoil(spoiled);
+    const fleet = await readAndSave(world);
+    expect([fleet.records.length, fleet.unreadable]).toEqual([2, [spoiled]]);
+    for (const uid of [goes, spoiled]) await db.collection('proxies').doc(uid).delete();
+    await world.index.save(await world.index.read(), [goes, spoiled]);
+    const next = await world.index.read();
+    expect([next.records.map(({ record }) => record.ref.uid), next.unreadable]).toEqual([[stays], []]);
+    expect(world.spent.scans).toBe(1);
+  });
+
   test('is that of one installation (B2)', async () => {
     const [prod, stage] = [openWorld(), openWorld()];
     await create(prod);

@@ -4,6 +4,7 @@ import { systemClock } from '#shared/app/clock.ts';
 import { systemIds } from '#shared/app/ids.ts';
 import { makeLog } from '#shared/app/log.ts';
 import { noMetrics } from '#shared/app/metrics.ts';
+import { pause } from '#shared/app/wait.ts';
 import { openCluster } from '#shared/kubernetes/cluster.ts';
 import { makeAuthority, type Issued } from '#test/services/authority.ts';
 
@@ -12,7 +13,8 @@ import type { WatchTimes } from '../../../functions/watcher/watch-loop.ts';
 import { openApiServer, refusal, type ApiServer, type Fault } from './api-server.ts';
 import { INSTALLATION, fakeTopic } from './builders.ts';
 
-const PATIENCE = { timeout: 8000, interval: 5 };
+const PATIENCE = { timeout: 25_000, interval: 5 };
+const SLOW = { timeout: 60_000 };
 const TIMES: WatchTimes = {
   timeoutSeconds: 600,
   silenceMs: 600_000,
@@ -132,31 +134,44 @@ const TROUBLES: Readonly<Record<string, () => void>> = {
   'a list that ends in the middle': end({ watch: [reset], list: [answer(200, '{"kind":"ProxyList","met')] }),
 };
 
-describe('a watcher goes on, tells what happened meanwhile and nothing else, with one watch, after', () => {
-  test.each(Object.entries(TROUBLES))('%s', async (_, begin) => {
-    const edited = api.put('edited');
-    const deleted = api.put('deleted');
-    const before = api.put('remade');
-    const untouched = api.put('untouched');
-    const { reasons } = start();
-    await watched();
-    begin();
-    api.put('edited', { metadata: { generation: 2 } }, false);
-    api.remove('deleted', false);
-    api.remove('remade', false);
-    const after = api.put('remade', { status: {} }, false);
-    await vi.waitFor(() => {
-      expect(reasons(edited)).toEqual(['SpecChanged']);
-      expect([reasons(deleted), reasons(before), reasons(after)]).toEqual([['Gone'], ['Gone'], ['New']]);
-    }, PATIENCE);
-    await watched();
-    // Told on the new watch: so that it is alive, and everything before it was dealt with.
-    const last = api.put('last', { status: {} });
-    await vi.waitFor(() => expect(reasons(last)).toEqual(['New']), PATIENCE);
-    expect([reasons(edited), reasons(untouched)]).toEqual([['SpecChanged'], []]);
-    expect(api.mostWatches()).toBe(1);
-  });
-});
+/** These belong to the usual course of things. */
+const QUIET = new Set([
+  'row 4: 410 as an answer',
+  'row 4: 410 in the stream',
+  'half a line, then the end',
+  'row 3: watches that end as soon as they begin',
+]);
+
+describe(
+  'a watcher goes on, tells what happened meanwhile and nothing else, with one watch, after',
+  SLOW,
+  () => {
+    test.each(Object.entries(TROUBLES))('%s', async (title, begin) => {
+      const edited = api.put('edited');
+      const deleted = api.put('deleted');
+      const before = api.put('remade');
+      const untouched = api.put('untouched');
+      const { reasons, lines } = start();
+      await watched();
+      begin();
+      api.put('edited', { metadata: { generation: 2 } }, false);
+      api.remove('deleted', false);
+      api.remove('remade', false);
+      const after = api.put('remade', { status: {} }, false);
+      await vi.waitFor(() => {
+        expect(reasons(edited)).toEqual(['SpecChanged']);
+        expect([reasons(deleted), reasons(before), reasons(after)]).toEqual([['Gone'], ['Gone'], ['New']]);
+      }, PATIENCE);
+      await watched();
+      // Told on the new watch: so that it is alive, and everything before it was dealt with.
+      const last = api.put('last', { status: {} });
+      await vi.waitFor(() => expect(reasons(last)).toEqual(['New']), PATIENCE);
+      expect([reasons(edited), reasons(untouched)]).toEqual([['SpecChanged'], []]);
+      expect(api.mostWatches()).toBe(1);
+      expect(lines.some((said) => said.includes('the watch broke'))).toBe(!QUIET.has(title));
+    });
+  },
+);
 
 const live = async ({ watcher }: ReturnType<typeof start>, path: string): Promise<number> =>
   (
@@ -169,7 +184,7 @@ const live = async ({ watcher }: ReturnType<typeof start>, path: string): Promis
     })
   ).status;
 
-describe('a watcher', () => {
+describe('a watcher', SLOW, () => {
   test.each([
     ['no spec that can be read', { spec: 'text' }],
     ['no status that can be read', { status: [] }],
@@ -209,6 +224,17 @@ describe('a watcher', () => {
     await vi.waitUntil(() => api.requests('watch').length >= 3, PATIENCE);
     await watched();
     expect(api.mostWatches()).toBe(1);
+  });
+
+  test('row 6: stays with a watch on which something is said from time to time', async () => {
+    start({ silenceMs: 1500 });
+    await watched();
+    const begun = performance.now();
+    for (let n = 0; performance.now() - begun < 2000; n += 1) {
+      say(line({ type: 'BOOKMARK', object: { metadata: { resourceVersion: String(200 + n) } } }))();
+      await pause(20);
+    }
+    expect([api.requests('list').length, api.requests('watch').length]).toEqual([1, 1]);
   });
 
   test('row 3: asks less and less often while it is refused, and never faster than the least wait', async () => {

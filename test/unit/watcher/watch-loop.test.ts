@@ -158,6 +158,17 @@ describe('the watch loop', () => {
     expect(failed).toEqual([error, error, error]);
   });
 
+  test('row 5: lists after a watch that broke, however well those before it ended', async () => {
+    const { calls } = await play([
+      { list: listing('10') },
+      { watch: [{ kind: 'bookmark', resourceVersion: '20' }], end: 'close' },
+      { watch: [], end: away },
+      { list: listing('30') },
+      hang,
+    ]);
+    expect(calls).toEqual(['list crawlers', 'watch 10', 'watch 20', 'list crawlers', 'watch 30']);
+  });
+
   test('row 3: waits between attempts, also when watches end as soon as they begin', async () => {
     const close: Step = { watch: [], end: 'close' };
     const { at } = await play([{ list: listing('10') }, close, close, close, close, hang], {
