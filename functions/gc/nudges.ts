@@ -137,8 +137,8 @@ const neglected = (
   return proxies.proxies.flatMap((proxy): readonly Neglected[] => {
     if (proxy.owner !== undefined && proxy.owner !== installation) return [];
     // One that is on its way out was closed in good order; under any other, a tombstone is out of an old backup.
-    const closed = tombstones.has(proxy.ref.uid) && !proxy.deleting;
-    if (closed || !recorded.has(proxy.ref.uid)) return [{ proxy, reason: 'NoRecord' }];
+    const outOfBackup = tombstones.has(proxy.ref.uid) && !proxy.deleting;
+    if (outOfBackup || !recorded.has(proxy.ref.uid)) return [{ proxy, reason: 'NoRecord' }];
     return proxy.covered ? [] : [{ proxy, reason: 'NotObserved' }];
   });
 };

@@ -160,12 +160,11 @@ const readForgotten = async (
   if (!memory.forgotten && (memory.recall || isLost(subject))) {
     const { facts, provider } = subject;
     const [fleet, ids, leases] = await Promise.all([
-      facts?.desired.machine ? provider?.list() : undefined,
+      facts?.desired.machine ? provider?.list(ref.uid) : undefined,
       credentials.idsOf(ref.uid),
       records.hasLeases(ref.uid),
     ]);
-    const machines = fleet?.machines.filter(({ uid }) => uid === ref.uid) ?? [];
-    memory.forgotten = { machines, credentials: ids, leases };
+    memory.forgotten = { machines: fleet?.machines ?? [], credentials: ids, leases };
   }
   if (!memory.forgotten) return {};
   // What is recorded once is not recalled again when it goes.

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 
 import { SystemError } from '#shared/app/errors.ts';
-import type { Coverage, FleetListing, LeftoverListing } from '#shared/domain/machine.ts';
+import type { Coverage, FleetListing, LeftoverListing, Machine } from '#shared/domain/machine.ts';
 import { MACHINE_LABELS } from '#shared/domain/names.ts';
 
 import { leftoverOf } from './disk.ts';
@@ -42,9 +42,23 @@ const unseenIn = (page: Page): readonly string[] => [
   ...(page.unreachables ?? []),
 ];
 
-/** The filter that the list is asked with; Google takes quoted literals only. */
-export const installationFilter = (installation: string): string =>
-  `labels.${MACHINE_LABELS.installation} = "${installation}"`;
+/** Whose machines are meant: an installation's, or of them those of one Proxy. */
+export interface Owner {
+  readonly installation: string;
+  readonly uid?: string | undefined;
+}
+
+const equal = (label: string, value: string): string => `labels.${label} = "${value}"`;
+
+/** The filter that the list is asked with; Google takes quoted literals only, and several in parentheses. */
+export const ownerFilter = ({ installation, uid }: Owner): string =>
+  uid === undefined
+    ? equal(MACHINE_LABELS.installation, installation)
+    : `(${equal(MACHINE_LABELS.installation, installation)}) AND (${equal(MACHINE_LABELS.uid, uid)})`;
+
+/** What the filter let through is checked again. */
+const isOf = (owner: Owner, found: Pick<Machine, 'installation' | 'uid'>): boolean =>
+  found.installation === owner.installation && (owner.uid === undefined || found.uid === owner.uid);
 
 export type PageSource = (filter: string, pageToken: string | undefined) => Promise<unknown>;
 
@@ -59,7 +73,7 @@ const readPage = async (source: PageSource, filter: string, token: string | unde
 /** What the entries of all pages become, and what could not be seen. Throws when any page cannot be had: half a list is none. */
 const listEverywhere = async <T>(
   source: PageSource,
-  installation: string,
+  owner: Owner,
   read: (scope: Scope) => readonly T[],
 ): Promise<Coverage & { readonly found: readonly T[] }> => {
   const found: T[] = [];
@@ -67,7 +81,7 @@ const listEverywhere = async <T>(
   const tokens = new Set<string>();
   let partial = false;
   for (let token: string | undefined; ;) {
-    const page = await readPage(source, installationFilter(installation), token);
+    const page = await readPage(source, ownerFilter(owner), token);
     found.push(...Object.values(page.items ?? {}).flatMap(read));
     for (const scope of unseenIn(page)) {
       const zone = zoneIn(scope);
@@ -83,22 +97,22 @@ const listEverywhere = async <T>(
   return { found, unknownZones: [...unknownZones].sort(), partial };
 };
 
-/** All machines of an installation. Throws `SystemError` when any page cannot be had. */
+/** All machines of an owner. Throws `SystemError` when any page cannot be had. */
 export const listFleet = async (
   source: PageSource,
   projectId: string,
-  installation: string,
+  owner: Owner,
 ): Promise<FleetListing> => {
-  const { found, ...coverage } = await listEverywhere(source, installation, ({ instances }) =>
+  const { found, ...coverage } = await listEverywhere(source, owner, ({ instances }) =>
     (instances ?? []).map((instance) => toMachine(readInstance(instance), projectId)),
   );
-  return { machines: found.filter((machine) => machine.installation === installation), ...coverage };
+  return { machines: found.filter((machine) => isOf(owner, machine)), ...coverage };
 };
 
-/** All boot disks of an installation that nothing uses. Throws as `listFleet` does. */
-export const listDisks = async (source: PageSource, installation: string): Promise<LeftoverListing> => {
-  const { found, ...coverage } = await listEverywhere(source, installation, ({ disks }) =>
+/** All boot disks of an owner that nothing uses. Throws as `listFleet` does. */
+export const listDisks = async (source: PageSource, owner: Owner): Promise<LeftoverListing> => {
+  const { found, ...coverage } = await listEverywhere(source, owner, ({ disks }) =>
     (disks ?? []).map(leftoverOf).filter((leftover) => leftover !== undefined),
   );
-  return { leftovers: found.filter((leftover) => leftover.installation === installation), ...coverage };
+  return { leftovers: found.filter((leftover) => isOf(owner, leftover)), ...coverage };
 };

@@ -74,8 +74,9 @@ export const openComputeProvider = (options: ComputeProviderOptions): MachinePro
     },
     start: (machine) => api.startInstance(machine, ids.uuid()),
     wait: (operation, signal) => poller.wait(operation, signal),
-    list: () => listFleet((filter, token) => api.instancesPage(filter, token), projectId, installation),
-    listLeftovers: () => listDisks((filter, token) => api.disksPage(filter, token), installation),
+    list: (uid) =>
+      listFleet((filter, token) => api.instancesPage(filter, token), projectId, { installation, uid }),
+    listLeftovers: () => listDisks((filter, token) => api.disksPage(filter, token), { installation }),
     close: async () => {
       poller.close();
       await api.close();

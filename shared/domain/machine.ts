@@ -138,8 +138,8 @@ export interface MachineProvider {
   start(machine: Machine): Promise<OperationRef>;
   /** Waits until the operation has ended or `signal` aborts (then `running`). */
   wait(operation: OperationRef, signal: AbortSignal): Promise<OperationResult>;
-  /** Every machine that carries this installation's identity, in all zones, all pages. */
-  list(): Promise<FleetListing>;
+  /** Every machine that carries this installation's identity, and the UID where one is given, in all zones, all pages. */
+  list(uid?: string): Promise<FleetListing>;
   /** The same for what machines left behind and nothing uses. */
   listLeftovers(): Promise<LeftoverListing>;
   close(): Promise<void>;

@@ -39,7 +39,7 @@ const counted = (provider: MachineProvider, count: CountCall): MachineProvider =
     deleteLeftover: (leftover) => noted('deleteLeftover', provider.deleteLeftover(leftover)),
     start: (machine) => noted('start', provider.start(machine)),
     wait: (...given) => noted('wait', provider.wait(...given), endOf),
-    list: () => noted('list', provider.list()),
+    list: (uid) => noted('list', provider.list(uid)),
     listLeftovers: () => noted('listLeftovers', provider.listLeftovers()),
     close: () => provider.close(),
   };

@@ -163,6 +163,11 @@ export const machineProviderContract = (name: string, start: () => Promise<Provi
       expect(names).toEqual([foreign.name]);
     });
 
+    test('lists the machines of one Proxy', async () => {
+      const [own] = [await made(), await made()];
+      expect((await under.provider.list(own.uid)).machines).toEqual([own]);
+    });
+
     test('B2: lists what machines of its installation left behind, and deletes exactly what is meant', async () => {
       const [own, other] = [
         await leavingBehind(under.installation),

@@ -150,10 +150,11 @@ const create = async (
 const listOne = async (
   connection: Connection,
   namespace: string,
+  uid: string | undefined,
   { installation, log }: PodProviderOptions,
 ): Promise<readonly Machine[] | undefined> => {
   try {
-    const { items } = await listAll(connection, machinePods(installation), namespace);
+    const { items } = await listAll(connection, machinePods(installation, uid), namespace);
     return items.map(toMachine).filter((machine) => machine.installation === installation);
   } catch (error) {
     log.error('Pods could not be listed', error, { namespace });
@@ -161,9 +162,15 @@ const listOne = async (
   }
 };
 
-const list = async (connection: Connection, options: PodProviderOptions): Promise<FleetListing> => {
+const list = async (
+  connection: Connection,
+  uid: string | undefined,
+  options: PodProviderOptions,
+): Promise<FleetListing> => {
   const namespaces = [...new Set(options.namespaces)];
-  const lists = await Promise.all(namespaces.map((namespace) => listOne(connection, namespace, options)));
+  const lists = await Promise.all(
+    namespaces.map((namespace) => listOne(connection, namespace, uid, options)),
+  );
   const unknown = namespaces.filter((_, index) => lists[index] === undefined);
   return {
     machines: lists.flatMap((machines) => machines ?? []),
@@ -198,7 +205,7 @@ export const openPodProvider = (options: PodProviderOptions, connection: Connect
     await Promise.resolve();
     return { kind: signal.aborted ? 'running' : 'succeeded' };
   },
-  list: () => list(connection, options),
+  list: (uid) => list(connection, uid, options),
   listLeftovers: () => Promise.resolve({ leftovers: [], unknownZones: [], partial: false }),
   close: () => connection.close(),
 });

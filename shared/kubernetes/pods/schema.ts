@@ -79,10 +79,13 @@ export const podPath = (namespace: string, name: string): string =>
   `${podsPath(namespace)}/${encodeURIComponent(name)}`;
 
 /** The Pods that carry an installation's label. */
-export const machinePods = (installation: string): Collection<PodObject> => ({
+export const machinePods = (installation: string, uid?: string): Collection<PodObject> => ({
   what: 'Pods',
   path: podsPath,
   object: podSchema,
   page: podPageSchema,
-  labelSelector: `${MACHINE_LABELS.installation}=${installation}`,
+  labelSelector: [
+    `${MACHINE_LABELS.installation}=${installation}`,
+    ...(uid === undefined ? [] : [`${MACHINE_LABELS.uid}=${uid}`]),
+  ].join(','),
 });

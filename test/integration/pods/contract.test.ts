@@ -5,7 +5,7 @@ import { KUBERNETES } from '../proxies.ts';
 import { openLink, startPods } from './fixture.ts';
 
 /** Each specification is of a Proxy of its own: a Pod whose owner does not exist would be collected by the cluster. */
-const OWNERS = 16;
+const OWNERS = 18;
 
 machineProviderContract('Kubernetes', async () => {
   const pods = await startPods();

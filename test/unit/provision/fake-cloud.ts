@@ -129,6 +129,10 @@ export const fakeProvider = (world: World): MachineProvider => ({
   deleteLeftover: (leftover) => effect(world, 'deleteLeftover', () => removeDisk(world, leftover)),
   start: (machine) => effect(world, 'start', () => restart(world, machine)),
   wait: async (operation) => awaitOperation(world, operation.name),
-  list: async () => ({ machines: [...world.machines.values()], unknownZones: [], partial: false }),
+  list: async (uid) => ({
+    machines: [...world.machines.values()].filter((one) => uid === undefined || one.uid === uid),
+    unknownZones: [],
+    partial: false,
+  }),
   close: async () => undefined,
 });
