@@ -16,7 +16,7 @@ import { makeNudger, type Nudger } from './nudger.ts';
 import { makePodSink } from './pods.ts';
 import { runSecretLoop, type SecretLoopPorts } from './secret-loop.ts';
 import { viewOf } from './view.ts';
-import { makeOwnerWarnings, makeWarnings } from './warnings.ts';
+import { makeOwnerWarnings, makeUnansweredWarnings, makeWarnings } from './warnings.ts';
 import { WATCH_TIMES, runWatchLoop, type WatchSink, type WatchTimes } from './watch-loop.ts';
 
 export interface WatcherPorts {
@@ -105,6 +105,7 @@ export const makeWatcher = (ports: WatcherPorts) => {
     known,
     publish: (message) => ports.publisher.change(message),
     onFailure: makeWarnings(cluster, clock),
+    onUnanswered: makeUnansweredWarnings(cluster, ports.installation, clock),
   });
   const loop = {
     ...ports,

@@ -10,6 +10,8 @@ export interface Entry {
   machine?: string;
   /** When (ms) each gap was last forwarded. */
   readonly forwarded: Map<string, number>;
+  /** How often the newest nudge was repeated, since nothing showed that it was dealt with. */
+  unanswered?: number;
   /** `traceparent` of the newest nudge. */
   traceparent?: string | undefined;
 }

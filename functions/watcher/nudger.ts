@@ -2,6 +2,8 @@
 
 import { pause } from '#shared/app/wait.ts';
 
+import type { ProxyRef } from '#shared/domain/proxy.ts';
+
 import { decide, type Decision } from './decide.ts';
 import { makeDelivery, type DeliveryPorts } from './delivery.ts';
 import type { Entry, Known } from './known.ts';
@@ -9,6 +11,8 @@ import type { Entry, Known } from './known.ts';
 export interface NudgerPorts extends DeliveryPorts {
   readonly known: Known;
   readonly installation: string;
+  /** Called after each repetition of a nudge, with how many there were in a row. */
+  readonly onUnanswered: (ref: ProxyRef, repetitions: number) => void;
 }
 
 const PARALLEL = 64;
@@ -82,6 +86,8 @@ export const makeNudger = (ports: NudgerPorts) => {
     const { stored, traceparent } = await delivery.deliver({ ref: entry.view.ref, reason, parent });
     if (!stored) return;
     entry.traceparent = traceparent;
+    entry.unanswered = again ? (entry.unanswered ?? 0) + 1 : 0;
+    if (again) ports.onUnanswered(entry.view.ref, entry.unanswered);
     for (const key of open) entry.forwarded.set(key, clock.monotonic());
   };
 

@@ -8,6 +8,9 @@ import type { ProxyView } from './decide.ts';
 
 /** A publish that fails once is nothing to report. */
 const FAILURES_BEFORE_WARNING = 3;
+/** As often, two minutes apart, may a nudge have no effect while a burst is worked off. */
+const REPETITIONS_BEFORE_WARNING = 5;
+const UNANSWERED_AGAIN_MS = 3_600_000;
 const PUBLISH_AGAIN_MS = 300_000;
 const OWNER_AGAIN_MS = 3_600_000;
 const WINDOW_MS = 60_000;
@@ -39,6 +42,25 @@ export const makeWarnings = (cluster: Events, clock: Clock) => {
         type: 'Warning',
         reason: 'PublishFailed',
         message: 'This change cannot be handed on, since Pub/Sub does not take messages. It is retried.',
+      },
+    );
+  };
+};
+
+/** On Proxies whose nudges are taken by Pub/Sub and have no effect: provision is not there, or looks at another cluster. */
+export const makeUnansweredWarnings = (cluster: Events, installation: string, clock: Clock) => {
+  const mayWarn = makeLimit(UNANSWERED_AGAIN_MS, clock);
+  return (ref: ProxyRef, repetitions: number): void => {
+    if (repetitions < REPETITIONS_BEFORE_WARNING || !mayWarn(ref.uid)) return;
+    void cluster.recordEvent(
+      { metadata: ref },
+      {
+        type: 'Warning',
+        reason: 'NotDealtWith',
+        message:
+          `This change was handed on ${repetitions + 1} times, and nothing shows that anybody has dealt with it. See that the ` +
+          `functions of installation ${installation} run, and that they look at this cluster. It goes on by itself then; ` +
+          'until it does, a deletion waits too.',
       },
     );
   };

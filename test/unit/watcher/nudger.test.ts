@@ -42,6 +42,7 @@ const setUp = (change: { readonly publishWithinMs?: number } = {}) => {
     },
     tracing,
     onFailure: ({ uid }, count) => failures.push({ uid, count }),
+    onUnanswered: () => undefined,
     clock,
     ids: middlingIds,
     log: silentLog,
