@@ -28,7 +28,7 @@ const secret = async (): Promise<string> => {
   return name;
 };
 
-const clusterWide = (user: string): string[] => 
+const clusterWide = (user: string): string[] =>
   user === 'gc' || user === 'provision' ? ['get namespaces kube-system'] : [];
 
 describe('rights in the cluster (W8)', () => {
@@ -69,10 +69,13 @@ describe('with its own token', () => {
     expect((await call('/apis/crawl.example.com/v1alpha1/proxies', {}, 'watcher')).status).toBe(403);
   });
 
-  test.each<Identity>(['gc', 'provision'])('%s tells the cluster by kube-system, and reads no other', async (user) => {
-    expect((await call('/api/v1/namespaces/kube-system', {}, user)).status).toBe(200);
-    expect((await call(`/api/v1/namespaces/${OWN}`, {}, user)).status).toBe(403);
-  });
+  test.each<Identity>(['gc', 'provision'])(
+    '%s tells the cluster by kube-system, and reads no other',
+    async (user) => {
+      expect((await call('/api/v1/namespaces/kube-system', {}, user)).status).toBe(200);
+      expect((await call(`/api/v1/namespaces/${OWN}`, {}, user)).status).toBe(403);
+    },
+  );
 
   test('everyone else is a stranger', async () => {
     const strangers = FUNCTION_IDENTITIES.filter((user) => ALLOWED[user].length === 0);
