@@ -230,6 +230,13 @@ locals {
       filter     = local.counted["watcher_lists"]
       absent_for = "900s"
     }
+    watcher-watching = {
+      title    = "The watcher cannot see all of its Proxies"
+      severity = "ERROR"
+      filter   = local.counted["watcher_watch_failures"]
+      above    = 0
+      lasting  = "600s"
+    }
     watcher-publishing = {
       title    = "The watcher cannot publish"
       severity = "ERROR"
