@@ -1,4 +1,9 @@
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { callApi } from '#test/services/api.ts';
+import { applyFile } from '#test/services/apply.ts';
 
 import { condition, gcpSpec, poll, startWorld, type World } from './world.ts';
 
@@ -81,5 +86,25 @@ describe('crashes and outages', () => {
       (proxy) => condition(proxy, 'Ready', 'True') && proxy?.status.providerID !== before.status.providerID,
     );
     expect(after?.status.providerID).toBeDefined();
+  });
+
+  test('rows 55, 82: a CRD that is deleted takes its Proxies and their machines along; without it gc deletes nothing and says why', async () => {
+    const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/proxies.crawl.example.com';
+    const collect = async () => {
+      const answer = await fetch(world.stack.deployments.urls.gc, { method: 'POST' });
+      return { status: answer.status, text: await answer.text() };
+    };
+    await callApi(world.api, crd, { method: 'DELETE' });
+    await poll('the machines are deleted', () => (machines().length === 0 ? true : undefined), 90_000);
+    await poll('the CRD is gone', async () =>
+      (await callApi(world.api, crd)).status === 404 ? true : undefined,
+    );
+    const without = await collect();
+    expect(without.status).toBe(503);
+    expect(without.text).toContain('Proxies could not be listed');
+    await applyFile(world.api, join(import.meta.dirname, '../../crds/proxy.yaml'));
+    await poll('gc sees Proxies again', async () => ((await collect()).status === 200 ? true : undefined));
+    await world.apply('after', gcpSpec());
+    expect((await world.ready('after')).status.host).toBeDefined();
   });
 });
