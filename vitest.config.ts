@@ -22,7 +22,8 @@ export default defineConfig({
           env: METADATA_OFF,
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          // They wait more than they work: with one for each core half of both is idle.
+          maxWorkers: 3,
         },
       },
       {

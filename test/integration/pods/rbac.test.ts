@@ -66,9 +66,9 @@ const flat = (table: Rights): readonly string[] =>
     .flatMap(([resource, verbs]) => verbs.map((verb) => `${verb} ${resource}`))
     .toSorted();
 
-/** gc tells clusters apart by it, wherever it is. */
+/** gc and provision tell clusters apart by it, wherever they are. */
 const clusterWide = (user: string): readonly string[] =>
-  user === 'gc' ? ['get namespaces kube-system'] : [];
+  user === 'gc' || user === 'provision' ? ['get namespaces kube-system'] : [];
 
 describe('the optional component for Pods (W8)', () => {
   let granted: string;
