@@ -97,7 +97,9 @@ const unrecorded = (
     if (machine.installation !== installation || machine.uid === undefined || !old) return [];
     const record = records.get(machine.uid)?.record;
     if (!record || record.gone || machine.state === 'stopping') return [];
-    const known = record.machines.some(({ name }) => name === machine.name);
+    const known = record.machines.some(
+      ({ name, zones }) => name === machine.name && zones.includes(machine.zone),
+    );
     return known ? [] : [{ ref: record.ref, reason: 'MachineNotRecorded' }];
   });
 

@@ -3,7 +3,8 @@
 import type { Clock } from '#shared/app/clock.ts';
 import type { Ids } from '#shared/app/ids.ts';
 import { CONDITION_REASONS, type Condition, type ConditionType } from '#shared/domain/conditions.ts';
-import type { MachineProvider } from '#shared/domain/machine.ts';
+import { SystemError } from '#shared/app/errors.ts';
+import type { FleetListing, MachineProvider } from '#shared/domain/machine.ts';
 import { labelsHash } from '#shared/domain/observed.ts';
 import { placesOf, type ProxyRecord } from '#shared/domain/record.ts';
 import { FINALIZER, type ProviderName, type ProxyRef } from '#shared/domain/proxy.ts';
@@ -135,7 +136,10 @@ const isLost = ({ facts, stored }: Subject): boolean =>
 type Forgotten = NonNullable<Observation['forgotten']>;
 
 const unrecorded = (forgotten: Forgotten, record: ProxyRecord | undefined): Forgotten => ({
-  machines: forgotten.machines.filter(({ name }) => !record?.machines.some((intent) => intent.name === name)),
+  machines: forgotten.machines.filter(
+    ({ name, zone }) =>
+      !record?.machines.some((intent) => intent.name === name && intent.zones.includes(zone)),
+  ),
   credentials: forgotten.credentials.filter((id) => !record?.credentials?.includes(id)),
   leases: forgotten.leases && !record,
 });
@@ -148,6 +152,17 @@ const readElsewhere = async (
   if (facts || stored?.record.gone) return {};
   const [id, remembered] = await Promise.all([cluster.clusterId(), rememberedCluster(installation)]);
   return remembered === undefined || remembered === id ? {} : { elsewhere: { id, remembered } };
+};
+
+/** Without a record the list alone tells what a Proxy on its way out has: what it does not show may be there. */
+const refuseDoubt = ({ facts, stored, provider }: Subject, ref: ProxyRef, fleet: FleetListing): void => {
+  if (!facts?.deleting || !facts.hasFinalizer || stored) return;
+  const unseen = fleet.unknownZones.filter(
+    (zone) => provider?.name !== 'kubernetes' || zone === ref.namespace,
+  );
+  if (!fleet.partial && unseen.length === 0) return;
+  const where = unseen.length > 0 ? ` in ${unseen.join(', ')}` : '';
+  throw new SystemError('Transient', `Machines${where} could not be listed, and no record names them.`);
 };
 
 /** One look in a call: what it finds is recorded, or is not worth another one. */
@@ -164,6 +179,7 @@ const readForgotten = async (
       credentials.idsOf(ref.uid),
       records.hasLeases(ref.uid),
     ]);
+    if (fleet) refuseDoubt(subject, ref, fleet);
     memory.forgotten = { machines: fleet?.machines ?? [], credentials: ids, leases };
   }
   if (!memory.forgotten) return {};

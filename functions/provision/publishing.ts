@@ -21,8 +21,9 @@ export const synced = (observation: Observation, facts: ProxyFacts): ProxyRecord
     draining: [],
     machines: [],
     incarnation: 0,
-    gone: false,
     ...record,
+    // Its Proxy is here: a tombstone under it is out of an old backup.
+    gone: false,
     ref,
     installation,
     provider: desired.provider,

@@ -14,19 +14,35 @@ const intentOf = ({ name, zone, hash, instanceId }: Machine, { installation, ref
   return { name, hash, incarnation, zones: [zone], instanceId } satisfies MachineIntent;
 };
 
+/** A late success makes two machines of one name: one intent, looked for in all of their zones. */
+const alsoIn = (intent: MachineIntent, others: readonly MachineIntent[]): MachineIntent => ({
+  ...intent,
+  zones: [...new Set([intent, ...others].flatMap(({ zones }) => zones))],
+});
+
+const placesIn = ({ machines }: ProxyRecord): number => machines.flatMap(({ zones }) => zones).length;
+
 /** Before those that the record names, since what it has made last counts as the newest. */
 const recalled = (record: ProxyRecord, observation: Observation): ProxyRecord => {
   const { machines = [], credentials = [] } = observation.forgotten ?? {};
-  const names = new Set(record.machines.map(({ name }) => name));
-  const intents = machines
+  const found = machines
     .map((machine) => intentOf(machine, observation))
-    .filter((intent) => intent !== undefined && !names.has(intent.name))
     .filter((intent) => intent !== undefined);
+  const names = new Set(record.machines.map(({ name }) => name));
+  const intents = [...Map.groupBy(found, ({ name }) => name).values()]
+    .flatMap(([one, ...twins]) => (one && !names.has(one.name) ? [alsoIn(one, twins)] : []))
+    .toSorted((a, b) => a.incarnation - b.incarnation);
+  const recorded = record.machines.map((intent) =>
+    alsoIn(
+      intent,
+      found.filter(({ name }) => name === intent.name),
+    ),
+  );
   const known = record.credentials ?? [];
   const ids = credentials.filter((id) => !known.includes(id));
   return {
     ...record,
-    machines: [...intents, ...record.machines],
+    machines: [...intents, ...recorded],
     incarnation: Math.max(record.incarnation, ...intents.map(({ incarnation }) => incarnation)),
     ...(ids.length > 0 ? { credentials: [...known, ...ids] } : {}),
   };
@@ -38,7 +54,6 @@ export const somethingIsForgotten = (observation: Observation): Outcome | undefi
   if (!proxy || record?.gone) return undefined;
   const base = synced(observation, proxy);
   const next = recalled(base, observation);
-  const isNews =
-    next.machines.length > base.machines.length || next.credentials?.length !== base.credentials?.length;
+  const isNews = placesIn(next) > placesIn(base) || next.credentials?.length !== base.credentials?.length;
   return isNews ? { because: 'somethingIsForgotten', record: next, next: { again: true } } : undefined;
 };

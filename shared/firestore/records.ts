@@ -135,14 +135,20 @@ export const recordStore = (db: Firestore) => {
   const proxies = db.collection('proxies');
   const leases = db.collection('leases');
 
-  const createWith = async (record: ProxyRecord, how: 'create' | 'update'): Promise<Version> => {
+  /** `how`: what becomes of the lease document. */
+  const putBoth = async (
+    record: ProxyRecord,
+    before: Version | undefined,
+    how: 'create' | 'update',
+  ): Promise<Version> => {
     const { uid } = record.ref;
     const gate = { gate: gateOf(record), freeAt: 0 };
     const batch = db.batch();
-    batch.create(proxies.doc(uid), documentOf(record));
+    if (before) batch.update(proxies.doc(uid), documentOf(record), { lastUpdateTime: before.updateTime });
+    else batch.create(proxies.doc(uid), documentOf(record));
     if (how === 'update') batch.update(leases.doc(uid), gate);
     else batch.create(leases.doc(uid), { ...gate, leases: toText(NO_LEASES), holders: [] });
-    const [result] = await firestoreCall(db, `create record ${uid}`, () => batch.commit());
+    const [result] = await firestoreCall(db, `write record ${uid}`, () => batch.commit());
     if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
     return { updateTime: result.writeTime };
   };
@@ -163,10 +169,10 @@ export const recordStore = (db: Firestore) => {
      */
     async create(record: ProxyRecord): Promise<Version> {
       try {
-        return await createWith(record, 'create');
+        return await putBoth(record, undefined, 'create');
       } catch (error) {
         if (!hasCode(error, 'Conflict')) throw error;
-        return createWith(record, 'update');
+        return putBoth(record, undefined, 'update');
       }
     },
 
@@ -181,14 +187,17 @@ export const recordStore = (db: Firestore) => {
       await firestoreCall(db, `remove leases of ${uid}`, () => leases.doc(uid).delete());
     },
 
-    /** Record and gate in one batch. Throws `Conflict` when the record is not the one that was read: read and judge again. */
+    /**
+     * Record and gate in one batch; a lease document that was lost is made again. Throws `Conflict` when the record is not the
+     * one that was read: read and judge again.
+     */
     async write(record: ProxyRecord, version: Version): Promise<Version> {
-      const batch = db.batch();
-      batch.update(proxies.doc(record.ref.uid), documentOf(record), { lastUpdateTime: version.updateTime });
-      batch.update(leases.doc(record.ref.uid), { gate: gateOf(record), freeAt: 0 });
-      const [result] = await firestoreCall(db, `write record ${record.ref.uid}`, () => batch.commit());
-      if (!result) throw new SystemError('Transient', 'Firestore: a batch without a result');
-      return { updateTime: result.writeTime };
+      try {
+        return await putBoth(record, version, 'update');
+      } catch (error) {
+        if (!hasCode(error, 'NotFound')) throw error;
+        return putBoth(record, version, 'create');
+      }
     },
 
     ...recordQueries(proxies),

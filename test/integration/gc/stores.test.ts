@@ -74,6 +74,19 @@ test('a record that alone was lost is made again: its gate is new, its leases an
   expect(await recordStore(db).hasLeases(uid)).toBe(false);
 });
 
+test('a lease document that alone was lost is made again with the next write of its record', async () => {
+  const stored = await create(false);
+  const { uid } = stored.record.ref;
+  await recordStore(db).removeLeases(uid);
+  await recordStore(db).write({ ...stored.record, generation: 2 }, stored.version);
+  expect(await exists(uid)).toEqual([true, true]);
+  expect((await recordStore(db).read(uid))?.record.generation).toBe(2);
+  await recordStore(db).removeLeases(uid);
+  await expect(recordStore(db).write(stored.record, stored.version)).rejects.toMatchObject({
+    code: 'Conflict',
+  });
+});
+
 describe('the sweep', () => {
   test('removes a tombstone with its lease document, and names one that is gone already', async () => {
     const stored = await create(true);

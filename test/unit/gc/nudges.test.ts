@@ -94,6 +94,12 @@ const NUDGED: Readonly<Record<string, { readonly reason: NudgeReason; readonly g
     reason: 'MachineNotRecorded',
     given: converged({ listings: [listed([machine, aMachine(1, { name: `${machine.name}1` })])] }),
   },
+  'a Proxy that has a second machine of a recorded name, in a zone that its record does not know': {
+    reason: 'MachineNotRecorded',
+    given: converged({
+      listings: [listed([machine, aMachine(1, { zone: 'elsewhere-a', instanceId: 'i-twin' })])],
+    }),
+  },
   'a Proxy that nobody has recorded for two minutes': {
     reason: 'NoRecord',
     given: withProxy(aProxy(1), [], longAgo),

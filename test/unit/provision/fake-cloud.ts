@@ -62,7 +62,10 @@ const remove = (world: World, machine: Machine) => {
   const key = `${machine.zone}/${machine.name}`;
   const real = world.machines.get(key);
   if (real?.instanceId !== machine.instanceId) return undefined;
-  if (world.record && publications(world.record.value).some((each) => each.machine === machine.name))
+  if (
+    world.record &&
+    publications(world.record.value).some(({ endpoint }) => endpoint.instanceId === machine.instanceId)
+  )
     world.violations.push(`deleted ${machine.name} while it was published`);
   if (real.state === 'stopping') world.violations.push(`deleted ${machine.name} twice`);
   const { address: _gone, ...rest } = real;

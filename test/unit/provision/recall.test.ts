@@ -3,9 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { Machine } from '#shared/domain/machine.ts';
 import { machineName } from '#shared/domain/names.ts';
 
+import { newMemory } from '../../../functions/provision/memory.ts';
+import { onePass } from '../../../functions/provision/pass.ts';
+
+import { REF } from './builders.ts';
+import { fakeProvider } from './fake-cloud.ts';
+import { partsOf } from './parts.ts';
 import { call } from './passes.ts';
 import { count, settle, setType } from './settle.ts';
-import { UID, deleteProxy, newWorld, type World } from './world.ts';
+import { UID, deleteProxy, newWorld, storeRecord, type World } from './world.ts';
 
 const OLD_HASH = 'ffffffffffff';
 
@@ -145,4 +151,67 @@ describe('a machine that the record does not know', () => {
     await call(world, true, true);
     expect(lists).toBe(1);
   });
+});
+
+const addTwin = (world: World): void => {
+  const [machine] = world.machines.values();
+  if (machine)
+    add(world, { ...machine, zone: 'europe-west1-c', instanceId: 'i-twin', address: '203.0.113.240' });
+};
+
+const afterwards = async (world: World): Promise<void> => {
+  for (let round = 0; round < 3; round += 1) {
+    await call(world, true, true);
+    await settle(world);
+    world.now += 300_000;
+  }
+};
+
+describe('two machines of one name, in two zones', () => {
+  it.each([
+    ['its record was lost', true],
+    ['its record names one of the zones', false],
+  ])('leave a Proxy with the one that it serves from when %s', async (_, lost) => {
+    const world = await converged();
+    addTwin(world);
+    if (lost) world.record = undefined;
+    await afterwards(world);
+    const served = world.record?.value.serving?.endpoint.instanceId;
+    expect([...world.machines.values()].map(({ instanceId }) => instanceId)).toEqual([served]);
+    expect(world.record?.value.machines).toHaveLength(1);
+    expect(world.violations).toEqual([]);
+  });
+});
+
+const deletedPass = async (coverage: { unknownZones: readonly string[]; partial: boolean }) => {
+  const world = await converged();
+  world.record = undefined;
+  deleteProxy(world);
+  const parts = partsOf(world);
+  const list = async () => ({ machines: [], ...coverage });
+  const providers = { gcp: { ...fakeProvider(world), list } };
+  return { world, pass: onePass({ ...parts, providers }, REF, newMemory(), undefined) };
+};
+
+describe('a Proxy that is deleted after its record was lost', () => {
+  it.each([
+    ['a zone was not seen', { unknownZones: ['europe-west1-b'], partial: false }],
+    ['the list is not complete', { unknownZones: [], partial: true }],
+  ])('stays as long as %s, since its machines may be there (K3)', async (_, coverage) => {
+    const { world, pass } = await deletedPass(coverage);
+    await expect(pass).rejects.toMatchObject({ code: 'Transient' });
+    expect(world.proxy).toBeDefined();
+    expect(world.violations).toEqual([]);
+  });
+});
+
+it('A living Proxy takes over a tombstone out of an old backup: it is listed and leased again', async () => {
+  const world = await converged();
+  const value = world.record?.value;
+  if (!value) throw new Error('nothing was recorded');
+  const { serving: _withdrawn, ...rest } = value;
+  storeRecord(world, { ...rest, machines: [], gone: true });
+  await settle(world);
+  expect(world.record?.value).toMatchObject({ gone: false, serving: { endpoint: {} } });
+  expect(world.violations).toEqual([]);
 });
